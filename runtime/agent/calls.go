@@ -1,0 +1,271 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"deerbot/runtime/event"
+	"deerbot/runtime/model"
+	"deerbot/runtime/thread"
+	"deerbot/runtime/tools"
+	"deerbot/store"
+)
+
+// Texts that stand in for the result of a call that has none.
+const (
+	// ResultCancelled answers calls that a person's stop cut off or kept from starting.
+	ResultCancelled = "cancelled by user"
+	// ResultUnknown answers calls that were under way when the process stopped.
+	ResultUnknown = "outcome unknown: the process stopped while this ran. It may or may not have taken effect: check before doing it again."
+)
+
+// OpenCalls returns the calls of the log's last assistant message that have no result yet.
+func OpenCalls(l *thread.Log) []model.ToolCall {
+	msgs := l.Messages()
+	answered := map[string]bool{}
+	for i := len(msgs) - 1; i >= 0; i-- {
+		switch msgs[i].Role {
+		case model.RoleTool:
+			for _, p := range msgs[i].Parts {
+				if p.Result != nil {
+					answered[p.Result.CallID] = true
+				}
+			}
+		case model.RoleAssistant:
+			var open []model.ToolCall
+			for _, c := range msgs[i].Calls() {
+				if !answered[c.ID] {
+					open = append(open, c)
+				}
+			}
+			return open
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// ResultMessage makes the message that answers calls, all with the same text.
+func ResultMessage(id string, calls []model.ToolCall, text string, at time.Time) model.Message {
+	m := model.Message{ID: id, Role: model.RoleTool, At: at}
+	for _, c := range calls {
+		m.Parts = append(m.Parts, model.Part{Kind: model.PartToolResult, Result: &model.ToolResult{
+			CallID: c.ID, Name: c.Name, Content: text, IsError: true,
+		}})
+	}
+	return m
+}
+
+// answerAll answers every call with the same error and runs none.
+func (t *turn) answerAll(calls []model.ToolCall, text string) {
+	m := ResultMessage(t.NewID(), calls, text, t.Now())
+	m.RunID = t.ID
+	t.Log.Append(m)
+	for _, c := range calls {
+		t.Emit(event.ToolFinished{CallID: c.ID, Name: c.Name, IsError: true, Result: head(text, 500)})
+	}
+}
+
+// runCalls runs the calls of one message and appends one message that answers all of them, in call order. Neighbouring
+// read-only calls run side by side; any other runs alone.
+func (t *turn) runCalls(ctx context.Context, calls []model.ToolCall) {
+	results := make([]*callResult, len(calls))
+	for i := 0; i < len(calls); {
+		n := i + 1
+		if t.readOnly(calls[i]) {
+			for n < len(calls) && t.readOnly(calls[n]) {
+				n++
+			}
+		}
+		t.batch(ctx, calls[i:n], results[i:n])
+		i = n
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, ErrSuspend) || errors.Is(cause, ErrFenced) {
+		// What was not finished is not answered: the next owner must learn that its outcome is unknown.
+		return
+	}
+	m := model.Message{ID: t.NewID(), Role: model.RoleTool, RunID: t.ID, At: t.Now()}
+	for i, c := range calls {
+		res := results[i]
+		if res == nil {
+			res = &callResult{text: ResultCancelled, isError: true}
+		}
+		m.Parts = append(m.Parts, model.Part{Kind: model.PartToolResult, Result: &model.ToolResult{
+			CallID: c.ID, Name: c.Name, Content: res.text, IsError: res.isError,
+		}})
+		t.take(c, res)
+	}
+	t.Totals.ToolCalls += len(calls)
+	t.Log.Append(m)
+}
+
+func (t *turn) readOnly(c model.ToolCall) bool {
+	tool, ok := t.lookup(c.Name)
+	return ok && tool.Spec().ReadOnly
+}
+
+func (t *turn) lookup(name string) (tools.Tool, bool) {
+	if t.Tools == nil {
+		return nil, false
+	}
+	return t.Tools.Get(name)
+}
+
+type callResult struct {
+	text    string
+	isError bool
+	result  tools.Result
+	elapsed time.Duration
+}
+
+// batch runs calls side by side, at most Limits.Parallel at once. A call that a cancelled context kept from starting
+// leaves its result nil.
+func (t *turn) batch(ctx context.Context, calls []model.ToolCall, results []*callResult) {
+	sem := make(chan struct{}, t.Limits.Parallel)
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		select {
+		case sem <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-sem }()
+			results[i] = t.one(ctx, c)
+		})
+	}
+	wg.Wait()
+}
+
+// one runs a call through the chain and waits for it, but not longer than CancelGrace after the context ended.
+func (t *turn) one(ctx context.Context, c model.ToolCall) *callResult {
+	began := t.Now()
+	t.Emit(event.ToolStarted{CallID: c.ID, Name: c.Name, Args: t.line(c)})
+	done := make(chan *callResult, 1)
+	go func() { // owned by this call; a tool that ignores its context outlives it, see CancelGrace
+		res, err := t.guarded(ctx, c)
+		out := &callResult{text: res.Content, result: res}
+		if err != nil {
+			out.text, out.isError = err.Error(), true
+		}
+		done <- out
+	}()
+	var out *callResult
+	select {
+	case out = <-done:
+	case <-ctx.Done():
+		timer := time.NewTimer(t.Limits.CancelGrace)
+		defer timer.Stop()
+		select {
+		case out = <-done:
+		case <-timer.C:
+			t.loop.Log.Warn("a cancelled tool does not return", "run", t.ID, "tool", c.Name)
+			out = &callResult{text: ResultCancelled, isError: true}
+		}
+	}
+	if out.isError && ctx.Err() != nil {
+		out.text = ResultCancelled
+	}
+	out.elapsed = t.Now().Sub(began)
+	if !errors.Is(context.Cause(ctx), ErrSuspend) {
+		t.Emit(event.ToolFinished{
+			CallID: c.ID, Name: c.Name, IsError: out.isError, Result: head(out.text, 500), Elapsed: out.elapsed,
+		})
+	}
+	return out
+}
+
+func (t *turn) guarded(ctx context.Context, c model.ToolCall) (res tools.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.loop.Log.Error("tool panicked", "run", t.ID, "tool", c.Name, "panic", fmt.Sprint(p))
+			err = fmt.Errorf("%s failed with an internal error", c.Name)
+		}
+	}()
+	return t.tool(ctx, t.Run, c)
+}
+
+// callTool is the innermost tool function.
+func (t *turn) callTool(ctx context.Context, r *Run, c model.ToolCall) (tools.Result, error) {
+	if c.Malformed != "" {
+		return tools.Result{}, fmt.Errorf("the arguments were not a JSON object: %s. Send the call again with valid JSON", head(c.Malformed, 200))
+	}
+	tool, ok := t.lookup(c.Name)
+	if !ok {
+		return tools.Result{}, fmt.Errorf("there is no tool %q; there are: %s", c.Name, strings.Join(t.names(), ", "))
+	}
+	timeout := tool.Spec().Timeout
+	if timeout <= 0 {
+		timeout = r.Limits.ToolTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	env := &tools.Env{
+		RunID: r.ID, ThreadID: r.ThreadID, UserID: r.UserID, Files: r.Files, Now: r.Now, State: r.StateJSON,
+		Progress: func(text string) { t.Emit(event.ToolProgress{CallID: c.ID, Text: head(text, 120)}) },
+	}
+	return tool.Call(ctx, env, c.Arguments)
+}
+
+// take applies what a finished call brought besides its text. It runs on the loop's goroutine.
+func (t *turn) take(c model.ToolCall, res *callResult) {
+	if res.isError {
+		return
+	}
+	for k, v := range res.result.State {
+		if err := t.Log.Set(k, v); err != nil {
+			t.loop.Log.Error("tool state", "run", t.ID, "tool", c.Name, "err", err)
+		}
+	}
+	if res.result.Todos != nil {
+		t.Emit(event.TodoUpdated{Todos: res.result.Todos})
+	}
+	for _, a := range res.result.Artifacts {
+		a.ID, a.ThreadID, a.RunID, a.CreatedAt = t.NewID(), t.ThreadID, t.ID, t.Now()
+		t.present(a)
+	}
+}
+
+func (t *turn) present(a store.Artifact) {
+	t.Sink.Artifact(a)
+	t.Emit(event.ArtifactPresented{Artifact: a})
+}
+
+func (t *turn) names() []string {
+	if t.Tools == nil {
+		return nil
+	}
+	var out []string
+	for _, s := range t.Tools.Specs() {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+func (t *turn) line(c model.ToolCall) string {
+	if tool, ok := t.lookup(c.Name); ok && c.Malformed == "" {
+		if f := tool.Spec().Line; f != nil {
+			return head(f(c.Arguments), 120)
+		}
+	}
+	return ""
+}
+
+// head cuts s to at most n runes.
+func head(s string, n int) string {
+	count := 0
+	for i := range s {
+		if count == n {
+			return s[:i] + "…"
+		}
+		count++
+	}
+	return s
+}
