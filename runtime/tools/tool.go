@@ -43,6 +43,9 @@ type Result struct {
 	State     map[string]any   // thread state keys to set, e.g. todos
 	Todos     []event.Todo     // new plan, nil = unchanged
 	Images    []Image          // pictures for models that see
+	// Untrusted marks this result as coming from outside though the tool's others need not, as when a saved web page is
+	// read from a file.
+	Untrusted bool
 }
 
 // Image is a picture in a result.
