@@ -42,6 +42,7 @@ type Error struct {
 	Code       string        // provider's error code or type
 	Message    string        // provider's words, at most 500 characters, secrets removed
 	RetryAfter time.Duration // from the server, 0 if it said nothing
+	Image      bool          // a refusal of a picture in the request: the rest may pass without it
 	Err        error         // cause, may be nil
 }
 

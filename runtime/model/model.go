@@ -115,6 +115,9 @@ type ToolCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 	Malformed string          `json:"malformed,omitempty"`
+	// Extra is what the provider wants back verbatim with the call (OpenAI dialect: extra_content, Gemini's thought
+	// signature). It goes back only to the same provider and model.
+	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
 // ToolResult answers one call.
