@@ -10,17 +10,22 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"deerbot/runtime/sandbox"
+	"deerbot/runtime/tools/web"
 )
 
 // BuiltinConfig is what the built-in tools need to know.
-type BuiltinConfig struct{}
+type BuiltinConfig struct {
+	Web web.Config // of web_fetch
+}
 
-// Builtin makes the built-in tools of this package, in the order the model sees them.
+// Builtin makes the built-in tools of this package, in the order the model sees them: ls, read_file, write_file,
+// str_replace, glob, grep, present_files, todo, web_fetch.
 func Builtin(cfg BuiltinConfig) ([]Tool, error) {
 	var out []Tool
 	var errs []error
 	for _, make := range []func() (Tool, error){
 		newLs, newReadFile, newWriteFile, newStrReplace, newGlob, newGrep, newPresentFiles, newTodo,
+		func() (Tool, error) { return newWebFetch(cfg.Web) },
 	} {
 		t, err := make()
 		if err != nil {
@@ -37,7 +42,7 @@ const fileTimeout = 30 * time.Second
 
 var errNoFiles = errors.New("this conversation has no files")
 
-// atLeast and atMost refine an integer argument.
+// limits refines an integer argument; high 0 sets no upper one.
 func limits(name string, low, high float64) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
 		p := s.Properties[name]
