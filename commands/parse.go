@@ -94,7 +94,7 @@ func Parse(in Input) Parsed {
 		return p
 	}
 	bare := strings.TrimRightFunc(name, unicode.IsPunct) // "/stop." is a slip too
-	if !isWord(bare) || isPath(name) {
+	if strings.Contains(name, "/") || !isWord(bare) || isPath(bare) {
 		return p
 	}
 	near, distance := nearest.Word(bare, names())

@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"path/filepath"
+	"time"
+)
 
 // Config is the whole configuration. Use [Load] or [Default]; a zero Config is not valid.
 type Config struct {
@@ -42,6 +45,14 @@ func (c *Config) Model(name string) (Model, bool) {
 		}
 	}
 	return Model{}, false
+}
+
+// StorePath is the file of the bolt store.
+func (c *Config) StorePath() string {
+	if c.Store.Path != "" {
+		return c.Store.Path
+	}
+	return filepath.Join(c.DataDir, "deerbot.db")
 }
 
 // Log configures logging.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -46,6 +47,7 @@ func (d *decoder) decode(data []byte, cfg *Config) {
 		d.fault(0, "", "the file is larger than %d bytes, which no configuration is", maxFile)
 		return
 	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // editors on Windows leave a mark
 	file, err := parseYAML(data)
 	if err != nil {
 		line, text := yamlError(err)

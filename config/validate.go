@@ -90,7 +90,7 @@ func (v *validator) models() {
 			seen[m.Name] = i
 		}
 		v.url(at+".base_url", m.BaseURL, true, "http", "https")
-		if m.Provider != "rehearsal" && m.BaseURL == "" && !m.APIKey.IsSet() {
+		if (m.Provider == "openai" || m.Provider == "anthropic") && m.BaseURL == "" && !m.APIKey.IsSet() {
 			v.fault(at+".api_key", "is missing; set it or %s_API_KEY, or name a base_url that needs none",
 				strings.ToUpper(m.Provider))
 		}
