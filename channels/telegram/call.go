@@ -165,7 +165,7 @@ func (c *Channel) post(ctx context.Context, limit time.Duration, method, kind st
 		defer c.client.CloseIdleConnections()
 	}
 	var s sent
-	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, s.trace()), http.MethodPost, c.url(method), body)
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, s.trace()), http.MethodPost, c.address("bot", method), body)
 	if err != nil {
 		return &channels.Refused{Err: c.fail(method, err)}
 	}
@@ -201,5 +201,3 @@ func (c *Channel) post(ctx context.Context, limit time.Duration, method, kind st
 	}
 	return nil
 }
-
-func (c *Channel) url(method string) string { return c.base + "/bot" + string(c.token) + "/" + method }

@@ -155,7 +155,7 @@ func (c *Channel) Fetch(ctx context.Context, a channels.Attachment) (io.ReadClos
 func (c *Channel) download(ctx context.Context, name string) (io.ReadCloser, error) {
 	const method = "file"
 	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
-	u := c.base + "/file/bot" + string(c.token) + "/" + (&url.URL{Path: name}).EscapedPath()
+	u := c.address("file/bot", (&url.URL{Path: name}).EscapedPath())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		cancel()

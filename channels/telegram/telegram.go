@@ -54,8 +54,9 @@ func (c Config) GoString() string { return c.String() }
 
 // Channel is the Telegram adapter. Its methods may be called from many goroutines; Run only once at a time.
 type Channel struct {
-	base    string // without a slash at the end
-	token   secret
+	// address makes the URL of "bot" or "file/bot" and what follows the token. It is a function so that no print of a
+	// Channel shows the token: fmt does not ask unexported fields how they want to be printed.
+	address func(kind, rest string) string
 	hide    *strings.Replacer
 	dialect cards.Dialect
 	client  *http.Client
@@ -114,7 +115,8 @@ func New(cfg Config) (*Channel, error) {
 		return nil, fmt.Errorf("telegram: %w", errors.Join(faults...))
 	}
 	c := &Channel{
-		base: base, token: secret(token), dialect: cfg.Dialect, client: client, log: cfg.Log, now: cfg.Now,
+		address: func(kind, rest string) string { return base + "/" + kind + token + "/" + rest },
+		dialect: cfg.Dialect, client: client, log: cfg.Log, now: cfg.Now,
 		hide: newReplacer(append(hide, secrets...)),
 		poll: cfg.PollTimeout, retryMin: cfg.RetryMin, retryMax: cfg.RetryMax, conflictWait: cfg.ConflictWait,
 	}
@@ -161,12 +163,3 @@ func pace(p channels.Place) channels.Pace {
 func (c *Channel) place(chat, topic string) channels.Place {
 	return store.ConversationKey{Channel: channelName, Chat: chat, Topic: topic}
 }
-
-// secret never prints.
-type secret string
-
-// String implements fmt.Stringer.
-func (secret) String() string { return "***" }
-
-// GoString implements fmt.GoStringer.
-func (secret) GoString() string { return "***" }

@@ -122,6 +122,7 @@ func (s *Server) Forum(title string) *Chat {
 	ch := s.addSuper(title)
 	ch.wire.IsForum = true
 	ch.topics = make(map[int]string)
+	ch.lastID = 1 // message 1 is General
 	return ch
 }
 
