@@ -47,7 +47,7 @@ func helpOne(l phrase.Lang, spec Spec) string {
 		last = msgDuringRun.In(l)
 	}
 	if len(spec.Aliases) > 0 {
-		last += " " + msgAliases.In(l, "`/"+strings.Join(spec.Aliases, "`, `/")+"`")
+		last = sentences(l, last, msgAliases.In(l, "`/"+strings.Join(spec.Aliases, "`, `/")+"`"))
 	}
 	return strings.Join(append(parts, last), "\n\n")
 }

@@ -26,7 +26,7 @@ func handleNew(ctx context.Context, s Session, args string) (Reply, error) {
 		text = msgNewTitled.In(l, escape(title))
 	}
 	if stopped {
-		text += " " + msgNewStopped.In(l)
+		text = sentences(l, text, msgNewStopped.In(l))
 	}
 	return Reply{Markdown: text}, nil
 }
@@ -94,12 +94,11 @@ func handleFiles(ctx context.Context, s Session, args string) (Reply, error) {
 	for i := first; i < len(files); i++ {
 		fmt.Fprintf(&b, "%d. `%s` · %s\n", i+1, cut(sanitize(files[i].Name), 120), bytesText(files[i].Size))
 	}
-	b.WriteByte('\n')
+	more := msgFilesMore.In(l, len(files))
 	if first > 0 {
-		b.WriteString(msgFilesOlder.In(l, first) + " ")
+		more = sentences(l, msgFilesOlder.In(l, first), more)
 	}
-	b.WriteString(msgFilesMore.In(l, len(files)))
-	return Reply{Markdown: b.String()}, nil
+	return Reply{Markdown: b.String() + "\n" + more}, nil
 }
 
 func handleWhoami(_ context.Context, s Session, _ string) (Reply, error) {
@@ -119,8 +118,6 @@ func handleWhoami(_ context.Context, s Session, _ string) (Reply, error) {
 	lines = append(lines, "- "+msgWhoamiRole.In(l, role))
 	if w.UserID != "" {
 		lines = append(lines, "- "+msgWhoamiUser.In(l, sanitize(w.UserID)))
-	} else {
-		lines = append(lines, "- "+msgWhoamiNobody.In(l))
 	}
 	return Reply{Markdown: strings.Join(lines, "\n"), Private: true}, nil
 }
@@ -133,7 +130,7 @@ func handleModel(ctx context.Context, s Session, args string) (Reply, error) {
 	if args == "" {
 		text := msgModelNow.In(l, s.Model())
 		if len(models) > 1 {
-			text += " " + msgModelsMore.In(l)
+			text = sentences(l, text, msgModelsMore.In(l))
 		}
 		return Reply{Markdown: text}, nil
 	}

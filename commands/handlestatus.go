@@ -49,7 +49,10 @@ func handleStatus(ctx context.Context, s Session, _ string) (Reply, error) {
 	for _, c := range st.Channels {
 		item(channelLine(l, c))
 	}
-	item(msgStatusDaemon.In(l, st.Version, span(st.Uptime), bytesText(st.RSS)))
+	if st.RSS > 0 {
+		item(msgStatusMemory.In(l, bytesText(st.RSS)))
+	}
+	item(msgStatusDaemon.In(l, st.Version, span(st.Uptime)))
 	return Reply{Markdown: b.String()}, nil
 }
 

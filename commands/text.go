@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"deerbot/cards/phrase"
 )
 
 // sanitize makes text from outside fit to stand in a line of ours, inside backquotes: control characters and marks that
@@ -29,7 +31,7 @@ func sanitize(s string) string {
 func escape(s string) string {
 	var b strings.Builder
 	for _, r := range sanitize(s) {
-		if strings.ContainsRune("\\*_[]<>#|~!@:&", r) {
+		if strings.ContainsRune("\\*_[]<>#|~!@&", r) {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)
@@ -44,6 +46,14 @@ func cut(s string, n int) string {
 		return s
 	}
 	return string(r[:n-1]) + "…"
+}
+
+// sentences joins sentences as the language has it.
+func sentences(l phrase.Lang, parts ...string) string {
+	if l == phrase.ZH {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts, " ")
 }
 
 // span writes a duration in the two units that matter: 45s, 4m12s, 3h05m, 2d4h.

@@ -18,7 +18,7 @@ var (
 		"Without a name it lists every command. With one it explains that command.",
 		"不带名称时列出全部命令；带名称时说明该命令。")
 	longNew = phrase.New(
-		"The conversation starts empty: nothing said before reaches the model. A run that is working is stopped first. Files made before stay where they are.",
+		"The conversation starts empty: nothing said before reaches the model. A run that is working is stopped first. Files made before are kept.",
 		"对话从空白开始：之前说过的内容不会再交给模型。正在进行的任务会先停止。之前产生的文件保留。")
 	longStop = phrase.New(
 		"Stops at once. What was written so far stays, and messages that wait are kept and listed. `/cancel` does the same.",
@@ -27,8 +27,8 @@ var (
 		"Shows the run with its step, time, tokens and cost, how many messages wait, the model, the thread, and the channels.",
 		"显示任务的步骤、用时、token 与费用，等待中的消息数，模型、会话，以及各频道的状态。")
 	longRetry = phrase.New(
-		"Takes your last message again, without the answer it got.",
-		"用你的上一条消息重新开始，不带原来的回答。")
+		"Takes your last message here again.",
+		"用你在这里的上一条消息重新开始。")
 	longFiles = phrase.New(
 		"Lists the files made in this conversation with their numbers. `/files 2` sends number 2 again.",
 		"列出本对话产生的文件及其编号。`/files 2` 重发第 2 个。")
@@ -88,7 +88,6 @@ var (
 	msgWhoamiSpace  = phrase.New("Workspace: `%s`", "工作区：`%s`")
 	msgWhoamiRole   = phrase.New("Rights: %s", "权限：%s")
 	msgWhoamiUser   = phrase.New("deerbot user: `%s`", "deerbot 用户：`%s`")
-	msgWhoamiNobody = phrase.New("Not connected to a deerbot user.", "未关联 deerbot 用户。")
 
 	roleWords = map[string]phrase.Phrase{
 		RoleOperator: phrase.New("operator", "管理员"),
@@ -126,7 +125,8 @@ var (
 	msgStatusSince    = phrase.New("%s: connected for %s", "%s：已连接 %s")
 	msgStatusTrouble  = phrase.New("%s: not working for %s: %s", "%s：已中断 %s：%s")
 	msgStatusDown     = phrase.New("%s: not connected yet", "%s：尚未连接")
-	msgStatusDaemon   = phrase.New("deerbot %s, up %s, %s of memory", "deerbot %s，已运行 %s，内存 %s")
+	msgStatusDaemon   = phrase.New("deerbot %s, up %s", "deerbot %s，已运行 %s")
+	msgStatusMemory   = phrase.New("Memory: %s", "内存：%s")
 
 	groupModes = map[string]phrase.Phrase{
 		"mention": phrase.New("when mentioned or replied to", "被 @ 或被回复时"),
