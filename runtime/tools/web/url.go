@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -19,6 +20,8 @@ func (c *Client) Check(raw string) (*url.URL, error) {
 	switch {
 	case raw == "":
 		return nil, refuse("the url is empty")
+	case !utf8.ValidString(raw):
+		return nil, refuse("the url is not valid UTF-8")
 	case len(raw) > maxURL:
 		return nil, refuse("the url is longer than %d characters", maxURL)
 	case strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }):
@@ -93,12 +96,18 @@ func hostOf(h string) (string, error) {
 		return a.String(), nil
 	}
 	h = strings.TrimSuffix(h, ".")
+	if len(h) > 1024 { // more than any name in any spelling; mapping is not linear
+		return "", refuse("the host is no name")
+	}
 	// This also turns wide digits and dots into plain ones, which the checks below then see.
 	h, err := names.ToASCII(h)
 	if err != nil || h == "" || len(h) > 253 {
 		return "", refuse("the host is no name")
 	}
 	h = strings.TrimSuffix(strings.ToLower(h), ".")
+	if again, err := names.ToASCII(h); err != nil || again != h {
+		return "", refuse("the host is no name")
+	}
 	labels := strings.Split(h, ".")
 	for _, l := range labels {
 		if l == "" || len(l) > 63 || strings.ContainsFunc(l, func(r rune) bool {
