@@ -30,6 +30,7 @@ func stream(w http.ResponseWriter, r *http.Request, req *script.Request, s *scri
 	st.delta(`{"role":"assistant","content":""}`, "")
 	calls := 0
 	for _, p := range s.Parts {
+		out.Await(p.Wait)
 		if p.Call != nil {
 			st.call(s, p.Call, calls)
 			calls++

@@ -100,6 +100,8 @@ type Part struct {
 	Signature string // goes with Reasoning, or alone as redacted thinking when Redacted
 	Redacted  string
 	Call      *Call
+	// Wait, when set, holds the part back until the channel is closed. What came before is sent.
+	Wait <-chan struct{}
 }
 
 // Usage is what the answer claims to have cost.

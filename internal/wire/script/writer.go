@@ -63,6 +63,19 @@ func (w *Writer) Event(typ string, data []byte) bool {
 	return w.put(b.Bytes())
 }
 
+// Await sends what was collected and waits for ch, if there is one, or until the client leaves.
+func (w *Writer) Await(ch <-chan struct{}) {
+	if ch == nil || w.ended {
+		return
+	}
+	w.flush()
+	select {
+	case <-ch:
+	case <-w.req.Context().Done():
+		w.ended = true
+	}
+}
+
 // Raw writes bytes as they are.
 func (w *Writer) Raw(b []byte) bool { return !w.ended && w.put(b) }
 
