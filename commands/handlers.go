@@ -59,10 +59,14 @@ func handleRetry(ctx context.Context, s Session, args string) (Reply, error) {
 		return Reply{Markdown: msgNoArgs.In(s.Lang(), "retry")}, nil
 	}
 	ok, err := s.Retry(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Reply{}, fmt.Errorf("retry: %w", err)
-	case !ok:
+	}
+	if !ok {
+		// Why not: a run is in the way, or there is no turn.
+		if st, err := s.Status(ctx); err == nil && st.Phase != PhaseIdle && st.Phase != "" {
+			return Reply{Markdown: msgRetryBusy.In(s.Lang())}, nil
+		}
 		return Reply{Markdown: msgNothingRetry.In(s.Lang())}, nil
 	}
 	return Reply{Markdown: msgRetrying.In(s.Lang())}, nil

@@ -27,7 +27,7 @@ type Spec struct {
 	Group   Group
 	Short   phrase.Phrase // one line
 	Long    phrase.Phrase // what /help <name> adds
-	// DuringRun says that the command acts at once while a run is active. Every other command waits for its end.
+	// DuringRun says that the command does something while a run is active. Every other one then says why it does not.
 	DuringRun bool
 	// Role is the least role that may use it; "" is everybody the gate lets in.
 	Role string

@@ -27,8 +27,8 @@ var (
 		"Shows the run with its step, time, tokens and cost, how many messages wait, the model, the thread, and the channels.",
 		"显示任务的步骤、用时、token 与费用，等待中的消息数，模型、会话，以及各频道的状态。")
 	longRetry = phrase.New(
-		"Takes your last message here again.",
-		"用你在这里的上一条消息重新开始。")
+		"Goes back to before your last message here and takes it again, without the answer it got.",
+		"回到你在这里的上一条消息之前，重新处理它，不带原来的回答。")
 	longFiles = phrase.New(
 		"Lists the files made in this conversation with their numbers. `/files 2` sends number 2 again.",
 		"列出本对话产生的文件及其编号。`/files 2` 重发第 2 个。")
@@ -53,7 +53,7 @@ var (
 	msgHelpMore  = phrase.New("`/help stop` explains one command.", "`/help stop` 说明单个命令。")
 	msgAliases   = phrase.New("Also: %s", "也可写作：%s")
 	msgDuringRun = phrase.New("Works while a run is active.", "任务进行中也可使用。")
-	msgAfterRun  = phrase.New("Waits until the run here has ended.", "会等到这里的任务结束后执行。")
+	msgAfterRun  = phrase.New("Only while no run is active.", "仅在没有任务进行时可用。")
 )
 
 // Answers.
@@ -74,6 +74,7 @@ var (
 	msgWaiting    = phrase.New("Still waiting (%d):", "仍在等待（%d 条）：")
 
 	msgRetrying     = phrase.New("Running the last turn again.", "正在重新执行上一轮。")
+	msgRetryBusy    = phrase.New("A run is working here. Wait for its end, or `/stop` it first.", "这里有任务正在进行。请等它结束，或先用 `/stop` 停止。")
 	msgNothingRetry = phrase.New("There is nothing to run again here. Send a message first.", "这里没有可以重新执行的内容。请先发送一条消息。")
 
 	msgNoFiles    = phrase.New("There are no files in this conversation yet.", "本对话还没有文件。")
@@ -83,11 +84,11 @@ var (
 	msgFileNumber = phrase.New("There is no file of that number. Numbers go from 1 to %d; `/files` lists them.", "没有这个编号的文件。编号为 1 到 %d；`/files` 可列出。")
 	msgFileFailed = phrase.New("`%s` could not be sent. It is kept; try again.", "`%s` 未能发送。文件仍保留，请重试。")
 
-	msgWhoami       = phrase.New("You are %s on %s.", "你是 %s（%s）。")
-	msgWhoamiID     = phrase.New("Id: `%s`", "ID：`%s`")
-	msgWhoamiSpace  = phrase.New("Workspace: `%s`", "工作区：`%s`")
-	msgWhoamiRole   = phrase.New("Rights: %s", "权限：%s")
-	msgWhoamiUser   = phrase.New("deerbot user: `%s`", "deerbot 用户：`%s`")
+	msgWhoami      = phrase.New("You are %s on %s.", "你是 %s（%s）。")
+	msgWhoamiID    = phrase.New("Id: `%s`", "ID：`%s`")
+	msgWhoamiSpace = phrase.New("Workspace: `%s`", "工作区：`%s`")
+	msgWhoamiRole  = phrase.New("Rights: %s", "权限：%s")
+	msgWhoamiUser  = phrase.New("deerbot user: `%s`", "deerbot 用户：`%s`")
 
 	roleWords = map[string]phrase.Phrase{
 		RoleOperator: phrase.New("operator", "管理员"),

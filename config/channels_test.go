@@ -98,7 +98,7 @@ func TestC106_NothingIsOverridden(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	cfg := mustLoad(t, "channels: {slack: {bot_token: x}, lark: {app_secret: y}}", nil)
+	cfg := mustLoad(t, "channels: {slack: {bot_token: x}, lark: {app_secret: y}, web: {proxy: 'http://p'}}", nil)
 	got := []string{}
 	for _, n := range Warnings(cfg) {
 		got = append(got, n.String())
@@ -106,6 +106,7 @@ func TestWarnings(t *testing.T) {
 	want := []string{
 		"channels.slack.app_token: is missing while bot_token is set; the channel stays off until both are there.",
 		"channels.lark.app_id: is missing while app_secret is set; the channel stays off until both are there.",
+		"channels.web.proxy: has no effect: the web chat is served by this daemon and calls nobody.",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -28,6 +28,7 @@ var notYet = []notYetRow{
 	{key: "channels.slack", text: "the Slack channel is not there yet; it stays off."},
 	{key: "channels.discord", text: "the Discord channel is not there yet; it stays off."},
 	{key: "channels.lark", text: "the Lark channel is not there yet; it stays off."},
+	{key: "agent.cost_budget", text: "budgets in money are not there yet; agent.token_budget bounds every run."},
 	{key: "agent.subagents", text: "subagents are not there yet; the agent does everything itself."},
 	{key: "agent.compaction", text: "compaction is not there yet; a conversation that outgrows the window ends with a reason, and /new starts afresh."},
 	{key: "agent.goals", text: "goals are not there yet."},
@@ -135,6 +136,9 @@ func Warnings(cfg *Config) []Notice {
 		if name != "web" && ch.Active(name) && len(o.Allow) == 0 {
 			warn("channels."+name+".allow", "is empty: everyone who finds the bot may use it, at your cost. List the ids that may; /whoami tells them.")
 		}
+	}
+	if ch.Web.Proxy.IsSet() {
+		warn("channels.web.proxy", "has no effect: the web chat is served by this daemon and calls nobody.")
 	}
 	return out
 }
