@@ -93,6 +93,7 @@ func rebuild(units []uint16, own, ents []models.MessageEntity) string {
 	for i := 0; i <= len(units); {
 		if l := links[i]; l != "" {
 			out = append(out, utf16.Encode([]rune(l))...)
+			delete(links, i)
 		}
 		if len(own) > 0 && own[0].Offset <= i {
 			end := own[0].Offset + own[0].Length
