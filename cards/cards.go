@@ -81,6 +81,8 @@ type Card struct {
 	Totals   Totals
 	Elapsed  time.Duration
 	Buttons  []Button
+
+	Subagents []SubagentLine // oldest first
 }
 
 // PlanItem is one line of the plan.
@@ -94,6 +96,15 @@ type ToolLine struct {
 	Name    string
 	Args    string
 	State   string // running, ok, error, unknown
+	Elapsed time.Duration
+}
+
+// SubagentLine is one delegated task in short.
+type SubagentLine struct {
+	Name    string
+	State   string // running, ok, error, unknown
+	Step    int
+	Tokens  int64
 	Elapsed time.Duration
 }
 

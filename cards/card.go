@@ -1,0 +1,415 @@
+package cards
+
+import (
+	"strings"
+)
+
+// Bounds on a card's lines.
+const (
+	MaxToolLines = 8   // tool lines on a card
+	MaxToolWidth = 120 // characters of one
+	maxTitle     = 120
+	maxNotices   = 4
+	maxNotice    = 200
+	maxPlan      = 10
+	maxPlanText  = 48
+	maxReasons   = 4
+	maxSubagents = 8
+	maxButtonRow = 3
+)
+
+// detail is how much a card's head shows. When it does not fit, the next lower is tried.
+type detail struct{ tools, plan, notices, subagents, reasons, title int }
+
+var details = []detail{
+	{MaxToolLines, maxPlan, maxNotices, maxSubagents, maxReasons, maxTitle},
+	{4, maxPlan, 2, 4, 2, maxTitle},
+	{2, 3, 1, 2, 1, 80},
+	{1, 0, 1, 0, 1, 60},
+	{0, 0, 0, 0, 1, 40},
+}
+
+// Card renders c into one body: title, state, plan, tools, the answer and the footer. An answer that is being written
+// shows its end, else its beginning, as far as there is room.
+func (d *dialect) Card(c Card) Body {
+	foot := cardFoot(c)
+	room := d.room
+	if len(foot) > 0 {
+		room = room.minus(d.measure(foot)).minus(gapSize)
+	}
+	var answer []block
+	if c.Answer != "" {
+		if c.Open {
+			answer = d.parse(Close(lastOf(c.Answer, 4*d.room.units)))
+		} else {
+			answer = d.parse(c.Answer)
+		}
+		if !visibleBlocks(answer) {
+			answer = nil
+		}
+	}
+	headRoom := room
+	if answer != nil {
+		headRoom.units = room.units * 6 / 10
+		headRoom.plain = room.plain * 6 / 10
+	}
+	var head []block
+	for i, lod := range details {
+		head = cardHead(c, lod)
+		if len(head) == 0 {
+			break
+		}
+		s := d.measure(head)
+		if s.within(headRoom) || i == len(details)-1 {
+			if !s.within(room) { // a room too small for anything
+				if h, _, ok := d.divide(&head[0], room, true); ok {
+					head = h
+					s = d.measure(head)
+				} else {
+					head, s = nil, size{}
+				}
+			}
+			if len(head) > 0 {
+				room = room.minus(s).minus(gapSize)
+			}
+			break
+		}
+	}
+	bs := head
+	if answer != nil {
+		bs = append(bs, d.fit(answer, room, c.Open && !c.Phase.Terminal())...)
+	}
+	bs = append(bs, foot...)
+	if len(bs) == 0 {
+		bs = []block{para(textOf(sayWorking.In(c.Lang)))}
+	}
+	b := d.body(bs)
+	for row := range chunks(c.Buttons, maxButtonRow) {
+		b.Buttons = append(b.Buttons, row)
+	}
+	return b
+}
+
+func chunks(bs []Button, n int) func(func([]Button) bool) {
+	return func(yield func([]Button) bool) {
+		for len(bs) > 0 {
+			k := min(n, len(bs))
+			if !yield(bs[:k:k]) {
+				return
+			}
+			bs = bs[k:]
+		}
+	}
+}
+
+// fit is as much of bs as there is room for, from its end or its beginning, with "…" where something is left out.
+func (d *dialect) fit(bs []block, room size, fromEnd bool) []block {
+	dots := para(textOf("…"))
+	total := size{}
+	sizes := make([]size, len(bs))
+	for i := range bs {
+		sizes[i] = d.measure(bs[i : i+1])
+		total = total.plus(sizes[i]).plus(gapSize)
+	}
+	if total.within(room) {
+		return bs
+	}
+	room = room.minus(d.measure([]block{dots})).minus(gapSize)
+	if !fromEnd {
+		n := 0
+		for n < len(bs) && sizes[n].plus(gapSize).within(room) {
+			room = room.minus(sizes[n]).minus(gapSize)
+			n++
+		}
+		out := bs[:n:n]
+		if n < len(bs) {
+			if h, _, ok := d.divide(&bs[n], room, n == 0); ok {
+				out = append(out, h...)
+			}
+		}
+		return append(out, dots)
+	}
+	n := len(bs)
+	for n > 0 && sizes[n-1].plus(gapSize).within(room) {
+		n--
+		room = room.minus(sizes[n]).minus(gapSize)
+	}
+	out := []block{dots}
+	if n == len(bs) || 2*room.units > d.room.units {
+		if n > 0 {
+			out = append(out, d.tail(&bs[n-1], room)...)
+		}
+	}
+	return append(out, bs[n:]...)
+}
+
+// tail is the end of b that fits in room: what is left when heads are divided off.
+func (d *dialect) tail(b *block, room size) []block {
+	if room.units < 40 || room.plain < 40 {
+		return nil
+	}
+	rest := []block{*b}
+	var last []block
+	for range 10000 {
+		if d.measure(rest).within(room) {
+			return rest
+		}
+		step := d.room
+		step.units, step.plain = max(room.units/4, 16), max(room.plain/4, 16)
+		head, tail, ok := d.divide(&rest[0], step, true)
+		if !ok {
+			if len(rest) > 1 {
+				rest = rest[1:]
+				continue
+			}
+			return last
+		}
+		_ = head
+		rest = append(tail, rest[1:]...)
+	}
+	return last
+}
+
+func cardFoot(c Card) []block {
+	if c.Phase == PhaseQueued {
+		return nil
+	}
+	s := Footer(c)
+	if s == "" {
+		return nil
+	}
+	return []block{para(inline{kind: inEm, kids: []inline{textOf(s)}})}
+}
+
+// lines collects the lines of a paragraph.
+type lines struct{ in []inline }
+
+func (l *lines) add(in ...inline) {
+	if len(l.in) > 0 {
+		l.in = append(l.in, inline{kind: inBreak})
+	}
+	l.in = append(l.in, in...)
+}
+
+func bold(s string) inline   { return inline{kind: inStrong, kids: []inline{textOf(s)}} }
+func italic(s string) inline { return inline{kind: inEm, kids: []inline{textOf(s)}} }
+
+func cardHead(c Card, lod detail) []block {
+	var l lines
+	if t := oneLine(c.Title, lod.title); t != "" {
+		l.add(bold(t))
+	}
+	switch c.Phase {
+	case PhaseQueued:
+		if c.Position > 1 {
+			l.add(textOf(sayQueued.In(c.Lang, c.Position)))
+		} else {
+			l.add(textOf(sayQueuedNext.In(c.Lang)))
+		}
+	case PhaseCapped:
+		l.add(bold(sayCapped.In(c.Lang)))
+	case PhaseStopped:
+		l.add(bold(sayStopped.In(c.Lang)))
+	case PhaseFailed:
+		l.add(bold(sayFailed.In(c.Lang)))
+	}
+	for i, r := range c.Reasons {
+		if i == lod.reasons {
+			break
+		}
+		l.add(textOf(oneLine(r, maxReason)))
+	}
+	for i, n := range c.Notices {
+		if i >= len(c.Notices)-lod.notices {
+			l.add(italic(oneLine(n, maxNotice)))
+		}
+	}
+	planLine(&l, c, lod.plan)
+	toolLines(&l, c, lod.tools)
+	subagentLines(&l, c, lod.subagents)
+	if s := workingSign(c); s != "" {
+		l.add(textOf(s))
+	}
+	if len(l.in) == 0 {
+		return nil
+	}
+	return []block{para(l.in...)}
+}
+
+const maxReason = 400
+
+// workingSign says what goes on when nothing else on the card does.
+func workingSign(c Card) string {
+	switch c.Phase {
+	case PhaseThinking:
+		if c.Answer == "" {
+			return sayThinking.In(c.Lang)
+		}
+	case PhaseTool:
+		if len(c.Tools) == 0 {
+			return sayWorking.In(c.Lang)
+		}
+	case PhaseWriting:
+		if c.Answer == "" {
+			return sayWriting.In(c.Lang)
+		}
+	}
+	return ""
+}
+
+// planLine shows the plan in one line. Of a long plan the parts around the one in work show.
+func planLine(l *lines, c Card, n int) {
+	if len(c.Plan) == 0 {
+		return
+	}
+	done, current := 0, 0
+	for i, p := range c.Plan {
+		if p.Status == "completed" {
+			done++
+			current = i
+		}
+	}
+	for i, p := range c.Plan {
+		if p.Status == "in_progress" {
+			current = i
+			break
+		}
+	}
+	head := "▸ " + sayPlan.In(c.Lang, done, len(c.Plan))
+	if n == 0 {
+		l.add(textOf(head + "  " + planItem(c.Plan[current])))
+		return
+	}
+	from := 0
+	if len(c.Plan) > n {
+		from = min(max(current-n/2, 0), len(c.Plan)-n)
+	}
+	to := min(from+n, len(c.Plan))
+	var b strings.Builder
+	b.WriteString(head)
+	if from > 0 {
+		b.WriteString("  …")
+	}
+	for _, p := range c.Plan[from:to] {
+		b.WriteString("  ")
+		b.WriteString(planItem(p))
+	}
+	if to < len(c.Plan) {
+		b.WriteString("  " + sayMorePlan.In(c.Lang, len(c.Plan)-to))
+	}
+	l.add(textOf(b.String()))
+}
+
+func planItem(p PlanItem) string {
+	mark := "○ "
+	switch p.Status {
+	case "completed":
+		mark = "✓ "
+	case "in_progress":
+		mark = "● "
+	}
+	return mark + oneLine(p.Text, maxPlanText)
+}
+
+func toolLines(l *lines, c Card, n int) {
+	tools, hidden := c.Tools, c.Hidden
+	if len(tools) > n {
+		hidden += len(tools) - n
+		tools = tools[len(tools)-n:]
+	}
+	switch {
+	case hidden == 1:
+		l.add(textOf("▸ " + sayHiddenOne.In(c.Lang)))
+	case hidden > 1:
+		l.add(textOf("▸ " + sayHidden.In(c.Lang, hidden)))
+	}
+	for _, t := range tools {
+		mark, end := "▸ ", ""
+		switch t.State {
+		case "ok":
+			mark = "✓ "
+		case "error":
+			mark = "✗ "
+		case "unknown":
+			mark, end = "? ", " · "+sayUnknown.In(c.Lang)
+		}
+		if t.Elapsed >= 1e9 {
+			end += " · " + elapsedText(t.Elapsed, c.Lang)
+		}
+		name := oneLine(t.Name, 40)
+		in := []inline{textOf(mark), {kind: inCode, text: name}}
+		if args := shorten(t.Args, MaxToolWidth-len([]rune(mark+name+end))-1); args != "" {
+			end = " " + args + end
+		}
+		if end != "" {
+			in = append(in, textOf(end))
+		}
+		l.add(in...)
+	}
+}
+
+func subagentLines(l *lines, c Card, n int) {
+	if len(c.Subagents) == 0 {
+		return
+	}
+	done := 0
+	for _, s := range c.Subagents {
+		if s.State != "running" {
+			done++
+		}
+	}
+	l.add(textOf("▸ " + saySubagents.In(c.Lang, done, len(c.Subagents))))
+	rows := c.Subagents
+	if len(rows) > n { // the running ones first
+		rows = nil
+		for _, running := range []bool{true, false} {
+			for _, s := range c.Subagents {
+				if (s.State == "running") == running && len(rows) < n {
+					rows = append(rows, s)
+				}
+			}
+		}
+	}
+	for _, s := range rows {
+		mark := "● "
+		switch s.State {
+		case "ok":
+			mark = "✓ "
+		case "error":
+			mark = "✗ "
+		case "unknown":
+			mark = "? "
+		}
+		parts := []string{oneLine(s.Name, maxPlanText)}
+		if s.State == "running" && s.Step > 0 {
+			parts = append(parts, sayStepN.In(c.Lang, s.Step))
+		}
+		if s.Tokens > 0 {
+			parts = append(parts, sayTokens.In(c.Lang, countText(s.Tokens)))
+		}
+		if s.Elapsed >= 1e9 {
+			parts = append(parts, elapsedText(s.Elapsed, c.Lang))
+		}
+		l.add(textOf(indent + mark + strings.Join(parts, " · ")))
+	}
+	if k := len(c.Subagents) - len(rows); k > 0 && n > 0 {
+		l.add(textOf(indent + sayMorePlan.In(c.Lang, k)))
+	}
+}
+
+// shorten makes s one line of at most n runes. A path loses its middle, anything else its end.
+func shorten(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if n < 8 {
+		n = 8
+	}
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	if strings.IndexByte(s, '/') < 0 {
+		return strings.TrimRight(string(r[:n-1]), " ") + "…"
+	}
+	back := (n - 1) * 2 / 3
+	return string(r[:n-1-back]) + "…" + string(r[len(r)-back:])
+}

@@ -1,0 +1,94 @@
+package cards
+
+import "strings"
+
+// dialect is a platform's way to show blocks. All of them parse, split and fit in the same way; they differ in how they
+// render and in what they have room for.
+type dialect struct {
+	name   string
+	format string
+	lower  bool // tables that are too wide to align become lines
+	room   size // of one body
+	render func([]block) (string, size)
+}
+
+func (d *dialect) Name() string { return d.name }
+
+// parse reads md into the blocks that the dialect can show.
+func (d *dialect) parse(md string) []block {
+	bs := parse(md)
+	if d.lower {
+		bs = lowerTables(bs)
+	}
+	return bs
+}
+
+// measure is what bs takes, in the dialect and as plain text.
+func (d *dialect) measure(bs []block) size {
+	_, s := d.render(bs)
+	_, p := renderPlain(bs)
+	s.plain = p.plain
+	return s
+}
+
+func (d *dialect) body(bs []block) Body {
+	text, _ := d.render(bs)
+	plain := text
+	if d.format != "plain" {
+		plain, _ = renderPlain(bs)
+	}
+	return Body{Text: text, Format: d.format, Plain: plain}
+}
+
+// Markdown renders md, split where it is too long for one body.
+func (d *dialect) Markdown(md string) []Body {
+	bs := d.parse(md)
+	if !visibleBlocks(bs) {
+		return nil
+	}
+	var out []Body
+	for _, part := range d.split(bs) {
+		if !visibleBlocks(part) { // a rule alone
+			continue
+		}
+		out = append(out, d.body(part))
+	}
+	return out
+}
+
+// visibleBlocks reports whether bs hold more than rules; empty blocks are dropped by the parser.
+func visibleBlocks(bs []block) bool {
+	for i := range bs {
+		if bs[i].kind != blockRule {
+			return true
+		}
+	}
+	return false
+}
+
+// Parts counts the bodies that d makes of md.
+func Parts(d Dialect, md string) int { return len(d.Markdown(md)) }
+
+// oneLine makes s one line of at most n runes.
+func oneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	return cutEnd(s, n)
+}
+
+// cutEnd shortens s to n runes with an ellipsis at the end.
+func cutEnd(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	count, cut := 0, 0
+	for i := range s {
+		if count == n-1 {
+			cut = i
+		}
+		if count == n {
+			return strings.TrimRight(s[:cut], " ") + "…"
+		}
+		count++
+	}
+	return s
+}

@@ -1,0 +1,243 @@
+package cards
+
+// split divides bs into parts that each fit the dialect's room. It fills a part with whole blocks; a block that does not
+// fit goes to the next part, or is divided: when it is too long for any part, or when it would leave the part mostly
+// empty. Every part takes something, so it ends.
+func (d *dialect) split(bs []block) [][]block {
+	var parts [][]block
+	var part []block
+	free := d.room
+	flush := func() {
+		if len(part) > 0 {
+			// a heading belongs to what follows
+			keep := len(part)
+			for keep > 1 && part[keep-1].kind == blockHeading {
+				keep--
+			}
+			rest := part[keep:]
+			if allHeadings(part[:keep]) {
+				keep, rest = len(part), nil
+			}
+			parts = append(parts, part[:keep:keep])
+			part = append([]block(nil), rest...)
+			free = d.room
+			for i := range part {
+				free = free.minus(d.measure(part[i : i+1])).minus(gapSize)
+			}
+		}
+	}
+	queue := bs
+	for len(queue) > 0 {
+		b := queue[0]
+		need := d.measure(queue[:1])
+		if need.within(free) {
+			part = append(part, b)
+			free = free.minus(need).minus(gapSize)
+			queue = queue[1:]
+			continue
+		}
+		whole := need.within(d.room)
+		if whole && 3*free.units < d.room.units || 8*free.units < d.room.units || len(part) > 0 && whole && !divisible(&b) {
+			if len(part) > 0 && !allHeadings(part) {
+				flush()
+				continue
+			}
+		}
+		head, tail, ok := d.divide(&b, free, false)
+		if !ok && len(part) > 0 {
+			if allHeadings(part) {
+				parts, part, free = append(parts, part), nil, d.room
+			} else {
+				flush()
+			}
+			continue
+		}
+		if !ok {
+			head, tail, ok = d.divide(&b, free, true)
+		}
+		if !ok { // nothing smaller: send it as it is
+			part = append(part, b)
+			queue = queue[1:]
+			flush()
+			continue
+		}
+		part = append(part, head...)
+		parts = append(parts, part)
+		part, free = nil, d.room
+		queue = append(tail, queue[1:]...)
+	}
+	if len(part) > 0 {
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// gapSize is what may stand between two blocks.
+var gapSize = size{units: 2, bytes: 2, plain: 2}
+
+func allHeadings(bs []block) bool {
+	for i := range bs {
+		if bs[i].kind != blockHeading {
+			return false
+		}
+	}
+	return true
+}
+
+// divisible tells whether b has places where a division does not hurt.
+func divisible(b *block) bool {
+	switch b.kind {
+	case blockList:
+		return len(b.items) > 1
+	case blockTable:
+		return len(b.table.rows) > 1
+	case blockQuote:
+		return len(b.kids) > 1
+	}
+	return false
+}
+
+// divide divides b so that the head fits in room. Without force it does so at good places only: where it cannot, ok is
+// false.
+func (d *dialect) divide(b *block, room size, force bool) (head, tail []block, ok bool) {
+	switch b.kind {
+	case blockPara, blockHeading:
+		return d.divideText(b, room, force)
+	case blockCode:
+		return d.divideCode(b, room, force)
+	case blockList:
+		return d.divideList(b, room, force)
+	case blockTable:
+		return d.divideTable(b, room, force)
+	case blockQuote:
+		h, t, ok := d.divideKids(b.kids, room, force, func(kids []block) block { return block{kind: blockQuote, kids: kids} })
+		if !ok {
+			return nil, nil, false
+		}
+		hb, tb := *b, *b
+		hb.kids, tb.kids = h, t
+		return []block{hb}, []block{tb}, true
+	}
+	return nil, nil, false
+}
+
+// divideKids divides the blocks of a container; wrap puts some of them into the container, for measuring.
+func (d *dialect) divideKids(kids []block, room size, force bool, wrap func([]block) block) (head, tail []block, ok bool) {
+	n := d.longest(len(kids), func(n int) bool {
+		return d.measure([]block{wrap(kids[:n])}).within(room)
+	})
+	for n > 0 && n < len(kids) && kids[n-1].kind == blockHeading {
+		n--
+	}
+	if n == len(kids) { // fits whole after all
+		n--
+	}
+	if n > 0 {
+		return kids[:n:n], kids[n:], true
+	}
+	if len(kids) == 0 {
+		return nil, nil, false
+	}
+	// the first block does not fit: divide it in what the container leaves
+	frame := d.measure([]block{wrap([]block{para(textOf("."))})})
+	h, t, ok := d.divide(&kids[0], room.minus(frame), force)
+	if !ok {
+		return nil, nil, false
+	}
+	return h, append(append([]block(nil), t...), kids[1:]...), true
+}
+
+// longest is the greatest n ≤ max for which fits(n) holds, fits being monotone.
+func (d *dialect) longest(max int, fits func(int) bool) int {
+	lo, hi := 0, max+1
+	for step := 1; lo+step < hi; step *= 2 { // most fit in few
+		if !fits(lo + step) {
+			hi = lo + step
+			break
+		}
+		lo += step
+	}
+	for lo+1 < hi {
+		mid := (lo + hi) / 2
+		if fits(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+func (d *dialect) divideList(b *block, room size, force bool) (head, tail []block, ok bool) {
+	with := func(items []item) block {
+		c := *b
+		c.items = items
+		return c
+	}
+	n := d.longest(len(b.items), func(n int) bool {
+		return d.measure([]block{with(b.items[:n])}).within(room)
+	})
+	if n == len(b.items) {
+		n--
+	}
+	if n > 0 {
+		t := with(b.items[n:])
+		t.start = b.start + n
+		return []block{with(b.items[:n:n])}, []block{t}, true
+	}
+	if !force && len(b.items) > 1 && d.measure([]block{with(b.items[:1])}).within(d.room) {
+		return nil, nil, false // the item fits whole in the next part
+	}
+	first := b.items[0]
+	h, t, ok := d.divideKids(first.kids, room, force, func(kids []block) block {
+		it := first
+		it.kids = kids
+		return with([]item{it})
+	})
+	if !ok {
+		return nil, nil, false
+	}
+	hi, ti := first, first
+	hi.kids, ti.kids, ti.cont, ti.task = h, t, true, noTask
+	tb := with(append([]item{ti}, b.items[1:]...))
+	return []block{with([]item{hi})}, []block{tb}, true
+}
+
+func (d *dialect) divideTable(b *block, room size, force bool) (head, tail []block, ok bool) {
+	with := func(rows [][][]inline) block {
+		c := *b
+		t := *b.table
+		t.rows = rows
+		c.table = &t
+		return c
+	}
+	rows := b.table.rows
+	n := d.longest(len(rows), func(n int) bool {
+		return d.measure([]block{with(rows[:n])}).within(room)
+	})
+	if n == len(rows) {
+		n--
+	}
+	if n > 0 {
+		return []block{with(rows[:n:n])}, []block{with(rows[n:])}, true
+	}
+	if !force {
+		return nil, nil, false
+	}
+	if len(rows) > 1 && d.measure([]block{with(rows[:1])}).within(d.room) {
+		return nil, nil, false
+	}
+	// even one row is too long: as lines, it can be divided further
+	lines := b.table.lines()
+	if len(lines) == 0 {
+		return nil, nil, false
+	}
+	h, t, ok := d.divide(&lines[0], room, true)
+	if !ok {
+		if len(lines) == 1 {
+			return nil, nil, false
+		}
+		return lines[:1:1], lines[1:], true
+	}
+	return h, append(append([]block(nil), t...), lines[1:]...), true
+}
