@@ -221,14 +221,21 @@ func testStall(t *testing.T, h Harness) {
 
 // testSlowReader holds the consumer longer than the stall time-out: only silence of the provider counts.
 func testSlowReader(t *testing.T, h Harness) {
-	m, _ := h.New(t, Setup{Stall: 50 * time.Millisecond, Respond: script.Queue(script.Script{Parts: []script.Part{{Text: "abc"}}, ChunkSize: 1})})
-	for c, err := range m.Stream(t.Context(), Ask("go")) {
-		if err != nil {
-			t.Fatal(err)
+	ready := make(chan struct{})
+	m, _ := h.New(t, Setup{Stall: 50 * time.Millisecond, Respond: script.Queue(script.Script{Parts: []script.Part{{Text: "a"}, {Text: "b", Wait: ready}}})})
+	r := Collect(t, func(yield func(model.Chunk, error) bool) {
+		for c, err := range m.Stream(t.Context(), Ask("go")) {
+			if c.Text == "a" {
+				<-time.After(150 * time.Millisecond)
+				close(ready)
+			}
+			if !yield(c, err) {
+				return
+			}
 		}
-		if c.Text == "a" {
-			<-time.After(120 * time.Millisecond)
-		}
+	})
+	if r.Err != nil || r.Text() != "ab" {
+		t.Errorf("text %q, error %v", r.Text(), r.Err)
 	}
 }
 
