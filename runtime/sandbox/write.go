@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"sync"
+	"syscall"
 )
 
 const (
@@ -51,8 +52,8 @@ func (f *Files) WriteFile(p string, data []byte) error {
 	if err := f.room(p, int64(len(data))); err != nil {
 		return err
 	}
-	if err := r.MkdirAll(path.Dir(pl.rel), dirMode); err != nil {
-		return wrap(p, err)
+	if err := makeDirs(r, p, path.Dir(pl.rel)); err != nil {
+		return err
 	}
 	mode := fs.FileMode(fileMode)
 	switch fi, err := r.Lstat(pl.rel); {
@@ -87,8 +88,8 @@ func (f *Files) Append(p string, data []byte) error {
 	if err := f.room(p, int64(len(data))); err != nil {
 		return err
 	}
-	if err := r.MkdirAll(path.Dir(pl.rel), dirMode); err != nil {
-		return wrap(p, err)
+	if err := makeDirs(r, p, path.Dir(pl.rel)); err != nil {
+		return err
 	}
 	err = store(r, pl.rel, os.O_WRONLY|os.O_CREATE|os.O_APPEND, fileMode, data)
 	return wrap(p, notRegular(p, err))
@@ -122,7 +123,16 @@ func (f *Files) MkdirAll(p string) error {
 	if _, _, err := f.writable(p); err != nil {
 		return err
 	}
-	return wrap(p, r.MkdirAll(pl.rel, dirMode))
+	return makeDirs(r, p, pl.rel)
+}
+
+// makeDirs creates rel and its parents, as part of work on p.
+func makeDirs(r *os.Root, p, rel string) error {
+	err := r.MkdirAll(rel, dirMode)
+	if errors.Is(err, fs.ErrExist) { // MkdirAll's way to say that it met a file
+		err = syscall.ENOTDIR
+	}
+	return wrap(p, err)
 }
 
 // Remove removes a file, a link or an empty directory.

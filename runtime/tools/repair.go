@@ -151,7 +151,7 @@ func clean(s string, n int) string {
 	return sandbox.Middle(strings.Join(strings.Fields(s), " "), n)
 }
 
-// nearest finds the candidate that s was most likely meant to be: at most a third of its letters differ, or one contains
+// nearest finds the candidate that s was most likely meant to be: at most two letters of five differ, or one contains
 // the other. "" when none is near.
 func nearest(s string, candidates []string) string {
 	norm := strings.NewReplacer("_", "", "-", "", " ", "")
@@ -163,7 +163,7 @@ func nearest(s string, candidates []string) string {
 	for _, c := range candidates {
 		k := norm.Replace(strings.ToLower(c))
 		d := distance(key, k)
-		if d <= max(len(key), len(k))/3 || len(key) > 2 && (strings.Contains(k, key) || strings.Contains(key, k)) {
+		if 5*d <= 2*max(len(key), len(k)) || len(key) > 2 && (strings.Contains(k, key) || strings.Contains(key, k)) {
 			if d < bestDist {
 				best, bestDist = c, d
 			}
