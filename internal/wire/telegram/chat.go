@@ -45,7 +45,7 @@ type Chat struct {
 	topics    map[int]string
 	actions   []ActionSeen
 	perChat   bucket
-	perMinute bucket
+	perMinute window
 	changed   signal
 }
 

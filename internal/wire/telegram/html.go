@@ -68,12 +68,12 @@ func parseHTML(s string) (string, []Entity, error) {
 			stack = append(stack, tag)
 			i += n
 		default:
-			r, n := utf8.DecodeRuneInString(s[i:])
-			out.WriteString(s[i : i+n])
-			units++
-			if r > 0xFFFF {
-				units++
+			n := strings.IndexAny(s[i:], "<&")
+			if n < 0 {
+				n = len(s) - i
 			}
+			out.WriteString(s[i : i+n])
+			units += utf16Len(s[i : i+n])
 			i += n
 		}
 	}
@@ -115,9 +115,8 @@ func startTag(s string, i int) (openTag, int, error) {
 	for i < len(s) && !space(s[i]) && s[i] != '>' {
 		i++
 	}
-	unclosed := fmt.Errorf("Unclosed start tag at byte offset %d", begin)
 	if i >= len(s) {
-		return openTag{}, 0, unclosed
+		return openTag{}, 0, unclosed(begin)
 	}
 	name := strings.ToLower(s[begin+1 : i])
 	kind, ok := tags[name]
@@ -131,7 +130,7 @@ func startTag(s string, i int) (openTag, int, error) {
 			i++
 		}
 		if i >= len(s) {
-			return t, 0, unclosed
+			return t, 0, unclosed(begin)
 		}
 		if s[i] == '>' {
 			break
@@ -158,9 +157,10 @@ func startTag(s string, i int) (openTag, int, error) {
 	return t, i + 1 - begin, nil
 }
 
+func unclosed(begin int) error { return fmt.Errorf("Unclosed start tag at byte offset %d", begin) }
+
 // attribute reads name[=value] at s[i].
 func attribute(s string, i int, tag string, begin int) (key, value string, next int, err error) {
-	unclosed := fmt.Errorf("Unclosed start tag at byte offset %d", begin)
 	j := i
 	for j < len(s) && !space(s[j]) && s[j] != '=' && s[j] != '>' && s[j] != '/' && s[j] != '"' && s[j] != '\'' {
 		j++
@@ -173,7 +173,7 @@ func attribute(s string, i int, tag string, begin int) (key, value string, next 
 		j++
 	}
 	if j >= len(s) {
-		return "", "", 0, unclosed
+		return "", "", 0, unclosed(begin)
 	}
 	if s[j] != '=' {
 		return key, "", j, nil
@@ -183,12 +183,12 @@ func attribute(s string, i int, tag string, begin int) (key, value string, next 
 		j++
 	}
 	if j >= len(s) {
-		return "", "", 0, unclosed
+		return "", "", 0, unclosed(begin)
 	}
 	if q := s[j]; q == '"' || q == '\'' {
 		end := strings.IndexByte(s[j+1:], q)
 		if end < 0 {
-			return "", "", 0, unclosed
+			return "", "", 0, unclosed(begin)
 		}
 		return key, decodeAll(s[j+1 : j+1+end]), j + end + 2, nil
 	}
@@ -203,10 +203,15 @@ func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n'
 
 // decodeEntity decodes the character reference s begins with; an unknown one is text, as on the real server.
 func decodeEntity(s string) (string, int) {
-	for ref, r := range map[string]string{"&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": `"`} {
-		if strings.HasPrefix(s, ref) {
-			return r, len(ref)
-		}
+	switch {
+	case strings.HasPrefix(s, "&lt;"):
+		return "<", 4
+	case strings.HasPrefix(s, "&gt;"):
+		return ">", 4
+	case strings.HasPrefix(s, "&amp;"):
+		return "&", 5
+	case strings.HasPrefix(s, "&quot;"):
+		return `"`, 6
 	}
 	if end := strings.IndexByte(s, ';'); end > 2 && end < 12 && s[1] == '#' {
 		digits, base := s[2:end], 10

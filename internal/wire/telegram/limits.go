@@ -52,6 +52,34 @@ func (b *bucket) take(now time.Time, perSecond float64, burst int) time.Duration
 	return 0
 }
 
+// window holds the times of the calls of the last minute.
+type window struct {
+	times   []time.Time
+	penalty time.Time
+}
+
+func (w *window) take(now time.Time, perMinute int) time.Duration {
+	if perMinute <= 0 {
+		return 0
+	}
+	if now.Before(w.penalty) {
+		w.penalty = w.penalty.Add(time.Second)
+		return w.penalty.Sub(now)
+	}
+	old := 0
+	for old < len(w.times) && now.Sub(w.times[old]) >= time.Minute {
+		old++
+	}
+	w.times = append(w.times[:0], w.times[old:]...)
+	if len(w.times) >= perMinute {
+		wait := w.times[0].Add(time.Minute).Sub(now)
+		w.penalty = now.Add(wait)
+		return wait
+	}
+	w.times = append(w.times, now)
+	return 0
+}
+
 type rate struct{ account bucket }
 
 // limit is called with the lock held, before a message or an edit in ch is carried out.
@@ -65,8 +93,8 @@ func (s *Server) limit(ch *Chat) *apiError {
 	if wait == 0 && l.ChatPerSecond > 0 {
 		wait = ch.perChat.take(now, l.ChatPerSecond, max(l.ChatBurst, 1))
 	}
-	if wait == 0 && ch.kind != Private && l.GroupPerMinute > 0 {
-		wait = ch.perMinute.take(now, float64(l.GroupPerMinute)/60, l.GroupPerMinute)
+	if wait == 0 && ch.kind != Private {
+		wait = ch.perMinute.take(now, l.GroupPerMinute)
 	}
 	if wait == 0 {
 		return nil
