@@ -38,7 +38,8 @@ func TestParseHTML(t *testing.T) {
 func TestParseHTMLRefuses(t *testing.T) {
 	for in, want := range map[string]string{
 		"a <b>half":             `Can't find end tag corresponding to start tag "b"`,
-		"x < y":                 "Unclosed start tag at byte offset 2",
+		"x < y":                 `Unsupported start tag "" at byte offset 2`,
+		"x <y":                  "Unclosed start tag at byte offset 2",
 		"if a <b && c> d":       `Can't find end tag corresponding to start tag "b"`,
 		"<h1>x</h1>":            `Unsupported start tag "h1" at byte offset 0`,
 		"é<br>":                 `Unsupported start tag "br" at byte offset 2`,
