@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"deerbot/cards/phrase"
@@ -67,13 +68,8 @@ func Commands() []Spec { return append([]Spec(nil), registry...) }
 func Lookup(name string) (Spec, bool) {
 	name = strings.ToLower(name)
 	for _, s := range registry {
-		if s.Name == name {
+		if s.Name == name || slices.Contains(s.Aliases, name) {
 			return s, true
-		}
-		for _, a := range s.Aliases {
-			if a == name {
-				return s, true
-			}
 		}
 	}
 	return Spec{}, false

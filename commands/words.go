@@ -104,7 +104,7 @@ var (
 	msgModelUnknown   = phrase.New("There is no model `%s`. Nothing was changed; `/models` lists them.", "没有模型 `%s`，未作更改。`/models` 可列出。")
 	msgModels         = phrase.New("Models", "模型")
 	msgModelHere      = phrase.New("in use here", "这里正在使用")
-	msgModelRehearsal = phrase.New("rehearsal, not a language model", "排练，并非语言模型")
+	msgModelRehearsal = phrase.New("rehearsal, not a language model", "演练，并非语言模型")
 	msgModelHow       = phrase.New("`/model name` chooses one for this conversation.", "`/model 名称` 为本对话选择模型。")
 	msgNoModels       = phrase.New("No model is configured. Set one under `models` in the configuration.", "未配置模型。请在配置的 `models` 中设置。")
 )

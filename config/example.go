@@ -93,7 +93,7 @@ func enumNote(f field) string {
 // writeComment writes text as a comment, wrapped at 110 columns.
 func writeComment(b *strings.Builder, indent, text string) {
 	line := indent + "#"
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if len([]rune(line))+1+len([]rune(word)) > 110 {
 			b.WriteString(line + "\n")
 			line = indent + "#"

@@ -73,10 +73,9 @@ func isShared(name string) bool {
 func row(b *strings.Builder, path string, v reflect.Value, f field, restart bool) {
 	values := kindWord(f)
 	if f.min != "" || f.max != "" {
-		switch {
-		case f.max == "":
+		if f.max == "" {
 			values += ", from " + f.min
-		default:
+		} else {
 			values += fmt.Sprintf(", %s to %s", f.min, f.max)
 		}
 	}

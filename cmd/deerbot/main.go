@@ -63,9 +63,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		fmt.Fprintf(stderr, "deerbot: %v\n\n", err)
-		var pe *kong.ParseError
-		if errors.As(err, &pe) {
-			pe.Context.Stdout = stderr
+		if pe, ok := errors.AsType[*kong.ParseError](err); ok {
 			_ = printUsage(pe.Context, stderr)
 		}
 		return exitUsage

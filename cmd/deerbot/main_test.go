@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"log/slog"
@@ -60,7 +61,7 @@ func exitStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	err := ts.Exec(args[1], args[2:]...)
 	got := "0"
-	if ee, ok := err.(*exec.ExitError); ok {
+	if ee, ok := errors.AsType[*exec.ExitError](err); ok {
 		got = strings.TrimPrefix(ee.String(), "exit status ")
 	} else if err != nil {
 		ts.Fatalf("%v", err)
