@@ -106,7 +106,8 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 func (p *page) static() http.Handler {
 	files := http.StripPrefix("/chat/static/"+p.version, http.FileServerFS(p.files))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/") {
+		name, ok := strings.CutPrefix(r.URL.Path, "/chat/static/"+p.version+"/")
+		if info, err := fs.Stat(p.files, name); !ok || err != nil || info.IsDir() {
 			http.NotFound(w, r)
 			return
 		}

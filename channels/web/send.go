@@ -175,6 +175,7 @@ func (c *Channel) SendFile(ctx context.Context, to channels.Place, f channels.Fi
 	}
 	ref, err := c.create(ctx, to.Chat, id, body{From: fromBot, Text: f.Caption, Files: []fileInfo{info}, ReplyTo: replyTo})
 	if err != nil {
+		c.files.remove([]fileInfo{info})
 		return channels.Ref{}, err
 	}
 	return ref, nil

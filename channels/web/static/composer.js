@@ -32,9 +32,10 @@ export class Composer {
 
   // open switches to the draft of a conversation.
   open(chat) {
+    const early = this.chat ? '' : this.input.value; // typed while the page was still loading
     this.chat = chat;
     this.picked = [];
-    this.set(keep.get('draft.' + chat, ''), false);
+    this.set(early || keep.get('draft.' + chat, ''), false);
   }
 
   set(text, focus = true) {
