@@ -93,7 +93,7 @@ var (
 	quotaWords = regexp.MustCompile(`insufficient[ _](?:quota|balance|credit|fund)|exceeded your current quota|credit balance is too low|out of credits?|not enough credits?|no credits? left|billing|payment required|spend(?:ing)? limit|usage limit reached` +
 		`|余额不足|余额.{0,6}(?:不足|为零)|欠费|充值|(?:配额|额度).{0,10}(?:不足|用尽|耗尽|用完|超)`)
 
-	authWords = regexp.MustCompile(`(?:invalid|incorrect|missing|no|wrong|expired)[ _](?:x-)?(?:api[ _-]?key|auth\w*|token|credential)|unauthori[sz]ed|authentication (?:failed|fails|error)|permission denied` +
+	authWords = regexp.MustCompile(`api key (?:is )?(?:not valid|invalid|expired)|(?:invalid|incorrect|missing|no|wrong|expired)[ _](?:x-)?(?:api[ _-]?key|auth\w*|token|credential)|unauthori[sz]ed|authentication (?:failed|fails|error)|permission denied` +
 		`|(?:密钥|令牌|api ?key).{0,8}(?:无效|错误|过期|不正确)|鉴权|认证失败|身份验证|未授权|无权`)
 
 	overloadWords = regexp.MustCompile(`overload|at capacity|capacity (?:constraint|exceeded)|server (?:is )?busy|temporarily unavailable|try again later|internal (?:server )?error|bad gateway|gateway time-?out` +
