@@ -149,6 +149,9 @@ func (c *Chat) Key() string { return strconv.FormatInt(c.id, 10) }
 // Kind is the chat's type.
 func (c *Chat) Kind() Kind { return c.kind }
 
+// IsForum reports whether the chat has topics.
+func (c *Chat) IsForum() bool { return c.wire.IsForum }
+
 // Topic opens a forum topic: a service message that every message of the topic then replies to, as on the real server.
 func (c *Chat) Topic(u *User, name string) int {
 	c.s.mu.Lock()
