@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 //go:embed login.html
@@ -36,7 +34,7 @@ type login struct {
 	tmpl  *template.Template
 	token [sha256.Size]byte // hash of the token, so that comparing takes the same time for every length
 	key   []byte            // signs sessions; another token makes another key
-	tries *rate.Limiter     // wrong tokens; a guesser gets nowhere, a person who mistypes does not notice
+	tries guesses
 }
 
 func newLogin(s *Server) (*login, error) {
@@ -48,7 +46,7 @@ func newLogin(s *Server) (*login, error) {
 	mac.Write([]byte("deerbot console session v1"))
 	return &login{
 		s: s, tmpl: tmpl, token: sha256.Sum256([]byte(s.cfg.AuthToken)), key: mac.Sum(nil),
-		tries: rate.NewLimiter(rate.Every(500*time.Millisecond), 20),
+		tries: guesses{now: s.cfg.Now},
 	}, nil
 }
 
@@ -80,14 +78,17 @@ func (l *login) guard(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		switch {
-		case ok && l.check(bearer), !ok && l.session(r):
-			inner.ServeHTTP(w, r)
-		case ok && !l.tries.Allow():
+		case ok && !l.tries.open(r):
 			w.Header().Set("Retry-After", "5")
 			http.Error(w, "too many wrong tokens", http.StatusTooManyRequests)
+		case ok && l.check(bearer), !ok && l.session(r):
+			inner.ServeHTTP(w, r)
 		case !ok && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"):
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		default:
+			if ok {
+				l.tries.wrong(r)
+			}
 			w.Header().Set("WWW-Authenticate", `Bearer realm="deerbot"`)
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
 			w.Header().Set("Cache-Control", "no-store")
@@ -111,15 +112,16 @@ func (l *login) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case !l.tries.open(r):
+		w.Header().Set("Retry-After", "5")
+		l.show(w, r, http.StatusTooManyRequests, "slow")
 	case l.s.cfg.AuthToken == "" || l.check(strings.TrimSpace(r.PostForm.Get("token"))):
 		if l.s.cfg.AuthToken != "" {
 			l.setCookie(w, r, l.newSession(), int(sessionFor/time.Second))
 		}
 		http.Redirect(w, r, next(r.PostForm.Get("next")), http.StatusSeeOther)
-	case !l.tries.Allow():
-		w.Header().Set("Retry-After", "5")
-		l.show(w, r, http.StatusTooManyRequests, "slow")
 	default:
+		l.tries.wrong(r)
 		l.s.log.Warn("sign-in with a wrong token")
 		l.show(w, r, http.StatusUnauthorized, "wrong")
 	}
