@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -86,5 +85,3 @@ func splitPattern(p string) (dir, pattern string) {
 	}
 	return dir, pattern
 }
-
-var errNoPattern = errors.New("pattern is empty")

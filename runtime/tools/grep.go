@@ -86,7 +86,7 @@ func grep(ctx context.Context, env *Env, args grepArgs) (Result, error) {
 func grepRegexp(args grepArgs) (*regexp.Regexp, error) {
 	switch {
 	case args.Pattern == "":
-		return nil, errNoPattern
+		return nil, errors.New("pattern is empty")
 	case utf8.RuneCountInString(args.Pattern) > grepPattern:
 		return nil, fmt.Errorf("pattern is longer than %s characters", count(grepPattern))
 	}

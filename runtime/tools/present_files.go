@@ -62,7 +62,7 @@ func presentFiles(ctx context.Context, env *Env, args presentFilesArgs) (Result,
 		var a store.Artifact
 		if err == nil {
 			done = append(done, c)
-			a, err = artifact(ctx, env.Files, c)
+			a, err = ArtifactOf(ctx, env.Files, c)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -78,8 +78,10 @@ func presentFiles(ctx context.Context, env *Env, args presentFilesArgs) (Result,
 	return res, nil
 }
 
-// artifact describes a file as it is now. The path itself may not be a link out of outputs.
-func artifact(ctx context.Context, f *sandbox.Files, p string) (store.Artifact, error) {
+// ArtifactOf describes a file under outputs as it is now, for present_files and for outputs that no call presented. Files
+// that are empty, not regular or reached by a link out of outputs are refused. ID, ThreadID, RunID and CreatedAt are left
+// to the runtime.
+func ArtifactOf(ctx context.Context, f *sandbox.Files, p string) (store.Artifact, error) {
 	if !sandbox.Under(p, sandbox.Outputs) || p == sandbox.Outputs {
 		return store.Artifact{}, fmt.Errorf("%s: only files under %s can be presented; copy it there first", sandbox.Printable(p), sandbox.Outputs)
 	}

@@ -62,6 +62,10 @@ func Readable(page *Page) Text {
 	}
 	t.Title = title(doc)
 	tidy(doc, baseOf(doc, page.URL))
+	if work(doc, 1) > maxWork {
+		t.Markdown = plain(src)
+		return t
+	}
 	md, err := convert(doc, page.URL)
 	if err != nil {
 		md = plain(src)
@@ -86,7 +90,8 @@ func convert(doc *html.Node, u *url.URL) (md string, err error) {
 			node = art.Node
 		}
 	}
-	conv := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+	conv := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin(
+		table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal))))
 	out, err := conv.ConvertNode(node)
 	if err == nil && len(out) > MaxDecoded {
 		err = errors.New("web: converting: too long")
@@ -135,62 +140,6 @@ func baseOf(doc *html.Node, u *url.URL) *url.URL {
 		}
 	}
 	return u
-}
-
-// tidy removes what nobody can see or read and makes links absolute.
-func tidy(n *html.Node, at *url.URL) {
-	for c := n.FirstChild; c != nil; {
-		next := c.NextSibling
-		if unseen(c) {
-			n.RemoveChild(c)
-		} else {
-			for i, a := range c.Attr {
-				if a.Key == "href" || a.Key == "src" {
-					c.Attr[i].Val = absolute(at, a.Val)
-				}
-			}
-			tidy(c, at)
-		}
-		c = next
-	}
-}
-
-func unseen(n *html.Node) bool {
-	if n.Type == html.CommentNode {
-		return true
-	}
-	if n.Type != html.ElementNode {
-		return false
-	}
-	switch n.DataAtom {
-	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Iframe, atom.Object, atom.Embed, atom.Canvas,
-		atom.Form, atom.Button, atom.Select, atom.Input, atom.Textarea, atom.Dialog:
-		// Whole pages stand in a form with some frameworks.
-		return n.DataAtom != atom.Form || textLen(n) < 2000
-	case atom.Img:
-		return attr(n, "src") == "" || strings.HasPrefix(strings.ToLower(strings.TrimSpace(attr(n, "src"))), "data:")
-	}
-	for _, a := range n.Attr {
-		switch a.Key {
-		case "hidden":
-			return true
-		case "style":
-			s := strings.ToLower(strings.ReplaceAll(a.Val, " ", ""))
-			if strings.Contains(s, "display:none") || strings.Contains(s, "visibility:hidden") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// absolute resolves a link; "" for one that leads nowhere on the web.
-func absolute(at *url.URL, link string) string {
-	u, err := at.Parse(strings.TrimSpace(link))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {
-		return ""
-	}
-	return u.String()
 }
 
 func textLen(n *html.Node) int {

@@ -60,7 +60,7 @@ func TestReadableBroken(t *testing.T) {
 	if got := Readable(pageOf(t, deep, "")); !strings.Contains(got.Markdown, "deep text") {
 		t.Errorf("deep nesting: %.200q", got.Markdown)
 	}
-	long := strings.Repeat("<p>日本語 words</p>", maxHTML/10)
+	long := strings.Repeat("<p>"+strings.Repeat("日本語 words ", 100)+"</p>", maxHTML/1000)
 	got := Readable(pageOf(t, long, "text/html"))
 	if !got.Cut || !utf8.ValidString(got.Markdown) || !strings.Contains(got.Markdown, "日本語 words") {
 		t.Errorf("long page: cut %v, %.200q", got.Cut, got.Markdown)
@@ -100,5 +100,37 @@ func TestErrorTitle(t *testing.T) {
 		if got := ErrorTitle(title, "pages.github.io"); got != want {
 			t.Errorf("%q: got %v", title, got)
 		}
+	}
+}
+
+// TestReadableBombs holds small pages that unfold when each level and each cell is written out.
+func TestReadableBombs(t *testing.T) {
+	br := strings.Repeat("x<br>", 1000)
+	for name, src := range map[string]string{
+		"quotations": strings.Repeat("<blockquote>", 400) + br,
+		"lists":      strings.Repeat("<ul><li>", 200) + br,
+		"emphasis":   strings.Repeat("<b><i>", 200) + br,
+		"code":       strings.Repeat("<code><kbd>", 200) + br,
+		"colspan":    "<table>" + strings.Repeat("<tr><td colspan=1000000 rowspan=1000000>x</td></tr>", 1000) + "</table>",
+		"wide cell":  "<table>" + strings.Repeat("<tr><td>x</td></tr>", 9_000) + "<tr><td>" + strings.Repeat("y", 100_000) + "</td></tr></table>",
+		"ragged":     "<table>" + strings.Repeat("<tr><td>x</td></tr>", 5_000) + "<tr>" + strings.Repeat("<td>y</td>", 5_000) + "</tr></table>",
+		"tables":     strings.Repeat("<table><tr><td>", 100) + br,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Readable(pageOf(t, "<title>t</title>"+src, "text/html"))
+			if len(got.Markdown) > 30*len(src) {
+				t.Errorf("%d bytes became %d", len(src), len(got.Markdown))
+			}
+			if !strings.Contains(got.Markdown, "x") {
+				t.Errorf("the text is gone: %.200q", got.Markdown)
+			}
+		})
+	}
+}
+
+func TestReadableDeepAndLong(t *testing.T) {
+	src := "<title>t</title>" + strings.Repeat("<div>", 400) + strings.Repeat("some words<br>", 200_000)
+	if got := Readable(pageOf(t, src, "text/html")); !strings.Contains(got.Markdown, "some words") || got.Title != "t" {
+		t.Errorf("got %.100q", got.Markdown)
 	}
 }
