@@ -40,7 +40,7 @@ func (d *dialect) Card(c Card) Body {
 	var answer []block
 	if c.Answer != "" {
 		if c.Open {
-			answer = d.parse(Close(lastOf(c.Answer, 4*d.room.units)))
+			answer = d.parse(Close(lastOf(c.Answer, 3*d.room.units)))
 		} else {
 			answer = d.parse(c.Answer)
 		}

@@ -104,91 +104,120 @@ func pairs(o, c *token) bool {
 	return true
 }
 
-// tree builds the inlines from the tokens and their marks.
+// frame is an emphasis or link that is open while the tree is built.
+type frame struct {
+	in   inline
+	from int  // its first child among the nodes
+	skip bool // too deep: its content goes to the parent
+}
+
+// tree builds the inlines from the tokens and their marks. Children are gathered on one stack and moved to an arena
+// when their parent closes.
 func (p *inlineParser) tree() []inline {
-	type frame struct {
-		in   inline
-		skip bool // too deep: its content goes to the parent
-	}
-	var root []inline
-	var stack []frame
-	out := &root
-	put := func(in inline) {
-		if n := len(*out); n > 0 && in.kind == inText && (*out)[n-1].kind == inText {
-			(*out)[n-1].text += in.text
-			return
-		}
-		*out = append(*out, in)
-	}
-	top := func() {
-		out = &root
-		for i := len(stack) - 1; i >= 0; i-- {
-			if !stack[i].skip {
-				out = &stack[i].in.kids
-				break
-			}
-		}
-	}
-	// Long runs of text in small pieces are joined in one go.
-	var run []byte
-	flush := func() {
-		if len(run) > 0 {
-			put(textOf(string(run)))
-			run = run[:0]
-		}
-	}
+	p.nodes, p.frames = p.nodes[:0], p.frames[:0]
 	for i := range p.toks {
 		t := &p.toks[i]
 		for range t.closes {
-			if len(stack) == 0 {
-				break
-			}
-			flush()
-			f := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			top()
-			if !f.skip && len(f.in.kids) > 0 {
-				put(f.in)
-			}
+			p.closeFrame()
 		}
-		if t.kind == tokDelim {
-			run = append(run, t.text[:t.n]...)
+		if t.kind == tokDelim && t.n > 0 {
+			p.putText(t.text[:t.n])
 		}
 		for k := len(t.opens) - 1; k >= 0; k-- {
-			flush()
+			p.flushText()
 			m := t.opens[k]
-			stack = append(stack, frame{inline{kind: m.kind, href: m.href}, len(stack) >= maxDepth})
-			top()
+			p.frames = append(p.frames, frame{inline{kind: m.kind, href: m.href}, len(p.nodes), len(p.frames) >= maxDepth})
 		}
 		switch t.kind {
 		case tokText, tokBracket, tokTag:
-			run = append(run, t.text...)
+			p.putText(t.text)
 		case tokBreak:
-			flush()
-			put(inline{kind: inBreak})
+			p.put(inline{kind: inBreak})
 		case tokEdge:
-			flush()
-			if n := len(*out); n > 0 && (*out)[n-1].kind != inBreak {
-				put(inline{kind: inBreak})
+			p.flushText()
+			if n := len(p.nodes); n > p.base() && p.nodes[n-1].kind != inBreak {
+				p.put(inline{kind: inBreak})
 			}
 		case tokCode:
-			flush()
-			put(inline{kind: inCode, text: t.text})
+			p.put(inline{kind: inCode, text: t.text})
 		case tokImage:
-			flush()
-			put(inline{kind: inImage, text: t.text, href: t.href})
+			p.put(inline{kind: inImage, text: t.text, href: t.href})
 		}
 	}
-	flush()
-	for len(stack) > 0 {
-		f := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		top()
-		if !f.skip && len(f.in.kids) > 0 {
-			put(f.in)
+	for len(p.frames) > 0 {
+		p.closeFrame()
+	}
+	p.flushText()
+	return p.keep(trimBreaks(p.nodes))
+}
+
+// base is where the children of the innermost frame start.
+func (p *inlineParser) base() int {
+	for i := len(p.frames) - 1; i >= 0; i-- {
+		if !p.frames[i].skip {
+			return p.frames[i].from
 		}
 	}
-	return trimBreaks(root)
+	return 0
+}
+
+func (p *inlineParser) closeFrame() {
+	if len(p.frames) == 0 {
+		return
+	}
+	p.flushText()
+	f := p.frames[len(p.frames)-1]
+	p.frames = p.frames[:len(p.frames)-1]
+	if f.skip || len(p.nodes) == f.from {
+		return
+	}
+	f.in.kids = p.keep(p.nodes[f.from:])
+	p.nodes = append(p.nodes[:f.from], f.in)
+}
+
+func (p *inlineParser) put(in inline) {
+	p.flushText()
+	p.nodes = append(p.nodes, in)
+}
+
+// putText gathers text; pieces that follow each other become one inline.
+func (p *inlineParser) putText(s string) {
+	switch {
+	case s == "":
+	case p.one == "" && len(p.run) == 0:
+		p.one = s
+	default:
+		if len(p.run) == 0 {
+			p.run = append(p.run, p.one...)
+		}
+		p.run = append(p.run, s...)
+	}
+}
+
+func (p *inlineParser) flushText() {
+	switch {
+	case len(p.run) > 0:
+		p.nodes = append(p.nodes, textOf(string(p.run)))
+		p.run = p.run[:0]
+	case p.one != "":
+		p.nodes = append(p.nodes, textOf(p.one))
+	}
+	p.one = ""
+}
+
+// keep copies inlines to the arena.
+func (p *inlineParser) keep(in []inline) []inline {
+	n := len(in)
+	if n == 0 {
+		return nil
+	}
+	if len(p.arena) < n {
+		p.arena = make([]inline, max(n, 128))
+	}
+	out := p.arena[:n:n]
+	p.arena = p.arena[n:]
+	copy(out, in)
+	return out
 }
 
 // trimBreaks drops line breaks at both ends.

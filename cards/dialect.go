@@ -1,6 +1,10 @@
 package cards
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+	"sync"
+)
 
 // dialect is a platform's way to show blocks. All of them parse, split and fit in the same way; they differ in how they
 // render and in what they have room for.
@@ -9,7 +13,30 @@ type dialect struct {
 	format string
 	lower  bool // tables that are too wide to align become lines
 	room   size // of one body
-	render func([]block) (string, size)
+	render renderer
+}
+
+// renderer appends what bs look like to b, and tells their size.
+type renderer func(b []byte, bs []block) ([]byte, size)
+
+// buffers are for renderings of which only the size or a copy is used.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4096); return &b }}
+
+func (r renderer) size(bs []block) size {
+	buf := buffers.Get().(*[]byte)
+	b, s := r((*buf)[:0], bs)
+	*buf = b
+	buffers.Put(buf)
+	return s
+}
+
+func (r renderer) text(bs []block) string {
+	buf := buffers.Get().(*[]byte)
+	b, _ := r((*buf)[:0], bs)
+	s := string(bytes.TrimRight(b, " \n"))
+	*buf = b
+	buffers.Put(buf)
+	return s
 }
 
 func (d *dialect) Name() string { return d.name }
@@ -25,17 +52,18 @@ func (d *dialect) parse(md string) []block {
 
 // measure is what bs takes, in the dialect and as plain text.
 func (d *dialect) measure(bs []block) size {
-	_, s := d.render(bs)
-	_, p := renderPlain(bs)
-	s.plain = p.plain
+	s := d.render.size(bs)
+	if d.format != "plain" {
+		s.plain = renderer(renderPlain).size(bs).units
+	}
 	return s
 }
 
 func (d *dialect) body(bs []block) Body {
-	text, _ := d.render(bs)
+	text := d.render.text(bs)
 	plain := text
 	if d.format != "plain" {
-		plain, _ = renderPlain(bs)
+		plain = renderer(renderPlain).text(bs)
 	}
 	return Body{Text: text, Format: d.format, Plain: plain}
 }

@@ -96,12 +96,12 @@ func (f *flow) block(b *block, list int) {
 const rule = "——————————"
 
 func (f *flow) table(t *table) {
-	rows, ok := t.alignedRows()
+	text, ok := t.aligned()
 	if !ok { // lowerTables was not asked: never empty-handed
 		f.blocks(t.lines(), 0)
 		return
 	}
-	f.pre("", strings.Join(rows, "\n"), f.prefix)
+	f.pre("", text, f.prefix)
 }
 
 var bullets = [...]string{"• ", "◦ ", "▪ "}

@@ -23,6 +23,12 @@ type inlineParser struct {
 	tags     bool // some token is an HTML tag
 	noEnd    bool // no comment ends in what is left
 
+	nodes  []inline // of the tree that is built
+	frames []frame
+	one    string // text gathered for the tree: one piece
+	run    []byte // or several
+	arena  []inline
+
 	linkFloor int // brackets below it, but those of images, stand in a link's text no more
 }
 
@@ -343,6 +349,9 @@ func entity(s string) (int, string) {
 	if end < 2 {
 		return 0, ""
 	}
+	if s[1] == '#' && !numeric(s[2:end]) {
+		return 0, ""
+	}
 	d := html.UnescapeString(s[:end+1])
 	if d == s[:end+1] || strings.HasSuffix(d, ";") && d != ";" {
 		return 0, ""
@@ -351,6 +360,14 @@ func entity(s string) (int, string) {
 		d = "\uFFFD"
 	}
 	return end + 1, d
+}
+
+// numeric tells whether s can stand between "&#" and ";".
+func numeric(s string) bool {
+	if len(s) > 1 && (s[0] == 'x' || s[0] == 'X') {
+		return len(s) <= 7 && strings.Trim(s[1:], "0123456789abcdefABCDEF") == ""
+	}
+	return s != "" && len(s) <= 7 && strings.Trim(s, "0123456789") == ""
 }
 
 // footnoteLen is the length of "[^label]" at the start of s.
@@ -420,8 +437,17 @@ func mathLen(s string) int {
 		return 0
 	}
 	body := strings.TrimSpace(s[2 : 2+k])
-	if len(body) > 3 && !strings.ContainsAny(body, `\^_=+-*/<>|0123456789`) || strings.HasPrefix(body, "http") {
+	if !hasAlnum(body) || len(body) > 3 && !strings.ContainsAny(body, `\^_=+-*/<>|0123456789`) || strings.HasPrefix(body, "http") {
 		return 0
 	}
 	return k + 4
+}
+
+func hasAlnum(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if isAlnum(s[i]) || s[i] >= utf8.RuneSelf {
+			return true
+		}
+	}
+	return false
 }

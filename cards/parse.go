@@ -15,6 +15,9 @@ import (
 // HTML as text, and time that stays linear whatever the input.
 func parse(md string) []block {
 	md = clean(md)
+	if len(md) <= maxSource {
+		return parsePiece(md)
+	}
 	var out []block
 	for md != "" {
 		piece := md
@@ -72,7 +75,39 @@ var blockParser = parser.NewParser(parser.WithBlockParsers(
 	util.Prioritized(mathParser{}, 750),
 	util.Prioritized(bounded{parser.NewBlockquoteParser()}, 800),
 	util.Prioritized(parser.NewParagraphParser(), 1000),
+), parser.WithParagraphTransformers(
+	util.Prioritized(stash{}, 100),
 ))
+
+// stash takes the lines of paragraphs away from goldmark, which would parse their inlines after the blocks. What stays
+// is one empty segment that starts at the paragraph's index in the stash.
+type stash struct{}
+
+var stashKey = parser.NewContextKey()
+
+func (stash) Transform(n *ast.Paragraph, _ text.Reader, pc parser.Context) {
+	if stashed(n.Lines()) {
+		return
+	}
+	lines, _ := pc.Get(stashKey).(*[]text.Segments)
+	if lines == nil {
+		lines = new([]text.Segments)
+		pc.Set(stashKey, lines)
+	}
+	at := len(*lines)
+	*lines = append(*lines, *n.Lines())
+	mark := text.NewSegments()
+	mark.Append(text.NewSegment(at, at))
+	n.SetLines(mark)
+}
+
+func stashed(l *text.Segments) bool {
+	if l.Len() != 1 {
+		return false
+	}
+	seg := l.At(0)
+	return seg.Start == seg.Stop
+}
 
 // bounded refuses to open its container when it would nest too deep.
 type bounded struct{ parser.BlockParser }
@@ -89,18 +124,23 @@ func (b bounded) Open(parent ast.Node, r text.Reader, pc parser.Context) (ast.No
 
 func parsePiece(md string) []block {
 	src := []byte(md)
-	root := blockParser.Parse(text.NewReader(src))
+	pc := parser.NewContext()
+	root := blockParser.Parse(text.NewReader(src), parser.WithContext(pc))
 	p := &treeParser{src: src}
+	if l, ok := pc.Get(stashKey).(*[]text.Segments); ok {
+		p.stash = *l
+	}
 	blocks := p.blocks(root)
 	return p.finish(blocks)
 }
 
 // treeParser turns goldmark's blocks into ours.
 type treeParser struct {
-	src  []byte
-	buf  []byte
-	refs map[string]string // link references, by folded label
-	in   inlineParser
+	src   []byte
+	stash []text.Segments // lines of paragraphs
+	buf   []byte
+	refs  map[string]string // link references, by folded label
+	in    inlineParser
 }
 
 func (p *treeParser) blocks(parent ast.Node) []block {
@@ -112,7 +152,7 @@ func (p *treeParser) blocks(parent ast.Node) []block {
 		b := block{snug: !n.HasBlankPreviousLines()}
 		switch n := n.(type) {
 		case *ast.Heading:
-			b.kind, b.level, b.text = blockHeading, n.Level, p.lines(n.Lines())
+			b.kind, b.level, b.text = blockHeading, n.Level, p.takeReferences(p.lines(n.Lines()))
 		case *ast.ThematicBreak:
 			b.kind = blockRule
 		case *ast.FencedCodeBlock:
@@ -163,6 +203,11 @@ func (p *treeParser) item(n ast.Node) item {
 
 // lines joins the lines of a paragraph, without the white space around each.
 func (p *treeParser) lines(segs *text.Segments) string {
+	if stashed(segs) {
+		if at := segs.At(0).Start; at < len(p.stash) {
+			segs = &p.stash[at]
+		}
+	}
 	b := p.buf[:0]
 	for i := range segs.Len() {
 		s := segs.At(i)
@@ -259,13 +304,13 @@ func (p *treeParser) finishBlocks(in []block) []block {
 				continue
 			}
 		case blockList:
-			items := b.items[:0]
-			for _, it := range b.items {
-				if it.kids = p.finishBlocks(it.kids); len(it.kids) > 0 || it.task != noTask {
-					items = append(items, it)
-				}
+			visible := false
+			for i := range b.items {
+				it := &b.items[i]
+				it.kids = p.finishBlocks(it.kids)
+				visible = visible || len(it.kids) > 0 || it.task != noTask
 			}
-			if b.items = items; len(items) == 0 {
+			if !visible {
 				continue
 			}
 		case blockTable:

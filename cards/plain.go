@@ -20,31 +20,30 @@ func PlainOf(limit int) Dialect {
 	}
 }
 
-func renderPlain(bs []block) (string, size) {
-	p := plainSink{}
+func renderPlain(b []byte, bs []block) ([]byte, size) {
+	p := plainSink{b: b}
 	f := flow{sink: &p}
 	f.blocks(bs, 0)
-	s := strings.TrimRight(p.b.String(), " \n")
-	n := UTF16Len(s)
-	return s, size{units: n, bytes: len(s), plain: n}
+	n := unitsOf(p.b)
+	return p.b, size{units: n, bytes: len(p.b), plain: n}
 }
 
 type plainSink struct {
-	b    strings.Builder
+	b    []byte
 	link []int // where the text of open links starts
 }
 
-func (p *plainSink) text(s string) { p.b.WriteString(s) }
-func (p *plainSink) code(s string) { p.b.WriteString(s) }
+func (p *plainSink) text(s string) { p.b = append(p.b, s...) }
+func (p *plainSink) code(s string) { p.b = append(p.b, s...) }
 
 func (p *plainSink) newline(prefix string) {
-	p.b.WriteByte('\n')
-	p.b.WriteString(prefix)
+	p.b = append(p.b, '\n')
+	p.b = append(p.b, prefix...)
 }
 
 func (p *plainSink) open(in *inline) {
 	if in.kind == inLink {
-		p.link = append(p.link, p.b.Len())
+		p.link = append(p.link, len(p.b))
 	}
 }
 
@@ -52,25 +51,23 @@ func (p *plainSink) close(in *inline) {
 	if in.kind == inLink {
 		start := p.link[len(p.link)-1]
 		p.link = p.link[:len(p.link)-1]
-		p.b.WriteString(targetAfter(p.b.String()[start:], in.href))
+		p.text(targetAfter(string(p.b[start:]), in.href))
 	}
 }
 
 func (p *plainSink) image(in *inline) {
-	p.b.WriteString(in.text)
-	p.b.WriteString(targetAfter(in.text, in.href))
+	p.text(in.text)
+	p.text(targetAfter(in.text, in.href))
 }
 
 func (p *plainSink) pre(_, text, prefix string) {
-	for i := 0; ; i++ {
+	for {
 		line, rest, more := strings.Cut(text, "\n")
-		if i > 0 {
-			p.newline(prefix)
-		}
-		p.b.WriteString(line)
+		p.text(line)
 		if !more {
 			return
 		}
+		p.newline(prefix)
 		text = rest
 	}
 }

@@ -4,85 +4,91 @@ package cards
 // fit goes to the next part, or is divided: when it is too long for any part, or when it would leave the part mostly
 // empty. Every part takes something, so it ends.
 func (d *dialect) split(bs []block) [][]block {
-	var parts [][]block
-	var part []block
-	free := d.room
-	flush := func() {
-		if len(part) > 0 {
-			// a heading belongs to what follows
-			keep := len(part)
-			for keep > 1 && part[keep-1].kind == blockHeading {
-				keep--
-			}
-			rest := part[keep:]
-			if allHeadings(part[:keep]) {
-				keep, rest = len(part), nil
-			}
-			parts = append(parts, part[:keep:keep])
-			part = append([]block(nil), rest...)
-			free = d.room
-			for i := range part {
-				free = free.minus(d.measure(part[i : i+1])).minus(gapSize)
-			}
+	s := splitter{d: d, free: d.room, all: make([]block, 0, len(bs)+8)}
+	var rest []block // of a block that was divided
+	for len(bs)+len(rest) > 0 {
+		from := &bs
+		if len(rest) > 0 {
+			from = &rest
 		}
-	}
-	queue := bs
-	for len(queue) > 0 {
-		b := queue[0]
-		need := d.measure(queue[:1])
-		if need.within(free) {
-			part = append(part, b)
-			free = free.minus(need).minus(gapSize)
-			queue = queue[1:]
+		b := (*from)[0]
+		need := d.measure((*from)[:1])
+		if need.within(s.free) {
+			s.put(b, need)
+			*from = (*from)[1:]
 			continue
 		}
 		whole := need.within(d.room)
-		if whole && 3*free.units < d.room.units || 8*free.units < d.room.units || len(part) > 0 && whole && !divisible(&b) {
-			if len(part) > 0 && !allHeadings(part) {
-				flush()
-				continue
-			}
+		little := 3*s.free.units < d.room.units
+		if s.started() && (whole && (little || !divisible(&b)) || 8*s.free.units < d.room.units) {
+			s.next()
+			continue
 		}
-		head, tail, ok := d.divide(&b, free, false)
-		if !ok && len(part) > 0 {
-			if allHeadings(part) {
-				parts, part, free = append(parts, part), nil, d.room
-			} else {
-				flush()
-			}
+		head, tail, ok := d.divide(&b, s.free, false)
+		if !ok && len(s.all) > s.from {
+			s.next()
 			continue
 		}
 		if !ok {
-			head, tail, ok = d.divide(&b, free, true)
+			head, tail, ok = d.divide(&b, s.free, true)
 		}
-		if !ok { // nothing smaller: send it as it is
-			part = append(part, b)
-			queue = queue[1:]
-			flush()
-			continue
+		if !ok { // nothing smaller: it goes as it is
+			head, tail = []block{b}, nil
 		}
-		part = append(part, head...)
-		parts = append(parts, part)
-		part, free = nil, d.room
-		queue = append(tail, queue[1:]...)
+		s.all = append(s.all, head...)
+		s.next()
+		*from = (*from)[1:]
+		rest = append(tail, rest...)
 	}
-	if len(part) > 0 {
-		parts = append(parts, part)
+	if part := s.all[s.from:]; len(part) > 0 {
+		s.parts = append(s.parts, part)
 	}
-	return parts
+	return s.parts
+}
+
+// splitter gathers the parts. The part in work is all[from:].
+type splitter struct {
+	d     *dialect
+	all   []block
+	from  int
+	free  size
+	parts [][]block
+}
+
+func (s *splitter) put(b block, need size) {
+	s.all = append(s.all, b)
+	s.free = s.free.minus(need).minus(gapSize)
+}
+
+// started reports whether the part in work holds more than headings, which belong to what follows them.
+func (s *splitter) started() bool {
+	for _, b := range s.all[s.from:] {
+		if b.kind != blockHeading {
+			return true
+		}
+	}
+	return false
+}
+
+// next ends the part in work. Headings at its end go over to the next one.
+func (s *splitter) next() {
+	part := s.all[s.from:]
+	keep := len(part)
+	if s.started() {
+		for part[keep-1].kind == blockHeading {
+			keep--
+		}
+	}
+	s.parts = append(s.parts, part[:keep:keep])
+	over := part[keep:]
+	s.from, s.free = len(s.all), s.d.room
+	for i := range over {
+		s.put(over[i], s.d.measure(over[i:i+1]))
+	}
 }
 
 // gapSize is what may stand between two blocks.
 var gapSize = size{units: 2, bytes: 2, plain: 2}
-
-func allHeadings(bs []block) bool {
-	for i := range bs {
-		if bs[i].kind != blockHeading {
-			return false
-		}
-	}
-	return true
-}
 
 // divisible tells whether b has places where a division does not hurt.
 func divisible(b *block) bool {
@@ -207,7 +213,7 @@ func (d *dialect) divideTable(b *block, room size, force bool) (head, tail []blo
 	with := func(rows [][][]inline) block {
 		c := *b
 		t := *b.table
-		t.rows = rows
+		t.rows, t.laid = rows, nil
 		c.table = &t
 		return c
 	}

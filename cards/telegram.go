@@ -22,12 +22,12 @@ func Telegram() Dialect {
 	}
 }
 
-func renderTelegram(bs []block) (string, size) {
-	t := telegramSink{}
+func renderTelegram(b []byte, bs []block) ([]byte, size) {
+	t := telegramSink{b: b}
 	f := flow{sink: &t}
 	f.blocks(bs, 0)
 	t.sync(nil)
-	return strings.TrimRight(string(t.b), " \n"), size{units: t.units, marks: t.marks, bytes: len(t.b)}
+	return t.b, size{units: t.units, marks: t.marks, bytes: len(t.b)}
 }
 
 type telegramTag struct{ name, href string }

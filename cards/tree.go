@@ -58,6 +58,8 @@ type table struct {
 	align []align
 	head  [][]inline // one cell per column
 	rows  [][][]inline
+
+	laid *layout // see aligned
 }
 
 type inlineKind uint8

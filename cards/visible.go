@@ -31,7 +31,9 @@ func Visible(b Body) bool {
 }
 
 // UTF16Len is the length of s in UTF-16 code units, the unit in which Telegram and Discord count.
-func UTF16Len(s string) int {
+func UTF16Len(s string) int { return unitsOf(s) }
+
+func unitsOf[T string | []byte](s T) int {
 	n := 0
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {

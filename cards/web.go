@@ -18,10 +18,10 @@ func Web() Dialect {
 	}
 }
 
-func renderWeb(bs []block) (string, size) {
-	w := webWriter{}
+func renderWeb(b []byte, bs []block) ([]byte, size) {
+	w := webWriter{b: b}
 	w.blocks(bs, false)
-	return string(w.b), size{units: len(w.b), bytes: len(w.b)}
+	return w.b, size{units: len(w.b), bytes: len(w.b)}
 }
 
 type webWriter struct {

@@ -47,8 +47,22 @@ func runeWidth(r rune) int {
 // maxTableWidth is how wide a table may be to stand as aligned text. A wider one becomes lines of "column: value".
 const maxTableWidth = 60
 
-// alignedRows lays the table out in columns; ok is false when it is too wide or a cell has several lines.
-func (t *table) alignedRows() (rows []string, ok bool) {
+// layout is a table as lines of text.
+type layout struct {
+	text string
+	ok   bool
+}
+
+// aligned lays the table out in columns; ok is false when it is too wide or a cell has several lines.
+func (t *table) aligned() (text string, ok bool) {
+	if t.laid == nil {
+		rows, ok := t.layOut()
+		t.laid = &layout{strings.Join(rows, "\n"), ok}
+	}
+	return t.laid.text, t.laid.ok
+}
+
+func (t *table) layOut() (rows []string, ok bool) {
 	widths := make([]int, len(t.head))
 	all := t.all()
 	texts := make([][]string, len(all))
@@ -157,7 +171,7 @@ func lowerTables(in []block) []block {
 				b.items[j].kids = lowerTables(b.items[j].kids)
 			}
 		case blockTable:
-			if _, ok := b.table.alignedRows(); !ok {
+			if _, ok := b.table.aligned(); !ok {
 				if out == nil {
 					out = append(make([]block, 0, len(in)+len(b.table.rows)), in[:i]...)
 				}
