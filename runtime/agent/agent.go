@@ -237,6 +237,7 @@ type Action int
 const (
 	Continue    Action = iota // nothing
 	RejectCalls               // answer every call with Note as an error, go on
+	AskAgain                  // drop the answer and its calls, go on with Note in front of the next call
 	CloseRun                  // drop the calls, ask for a closing answer without tools (Note says why)
 	StripCalls                // drop the calls; the text, or Note when there is none, is the final answer
 	EndRun                    // the same, and the run is an error
