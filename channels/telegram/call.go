@@ -24,14 +24,17 @@ const maxAnswer = 64 << 20
 
 // newClient makes the HTTP client. HTTP/2 is off: one dead connection would stall every call of the bot at once.
 func newClient(proxy string) (*http.Client, []string, error) {
+	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3, // a dead connection is found in 30 s
+	}}
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           dialer.DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		MaxIdleConns:          200,
 		MaxIdleConnsPerHost:   100,
-		IdleConnTimeout:       90 * time.Second,
+		IdleConnTimeout:       50 * time.Second, // before the server closes it: a call on a closing connection may be lost
 		Protocols:             new(http.Protocols),
 	}
 	t.Protocols.SetHTTP1(true)

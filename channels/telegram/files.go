@@ -50,20 +50,24 @@ func (c *Channel) upload(ctx context.Context, method, field string, to channels.
 
 	pr, pw := io.Pipe()
 	form := multipart.NewWriter(pw)
-	done := make(chan struct{})
+	written := make(chan error, 1)
 	go func() {
-		defer close(done)
-		pw.CloseWithError(writeForm(form, field, f, src, map[string]string{
+		err := writeForm(form, field, f, src, map[string]string{
 			"chat_id":           strconv.FormatInt(chat, 10),
 			"message_thread_id": number(topic),
 			"caption":           caption(f.Caption),
 			"reply_parameters":  replyJSON(reply),
-		}))
+		})
+		pw.CloseWithError(err)
+		written <- err
 	}()
 	var out models.MessageID
 	err = c.post(ctx, fileTimeout, method, form.FormDataContentType(), pr, &out)
 	pr.Close() // ends the writer when the request ended before
-	<-done
+	if werr := <-written; err != nil && werr != nil && !errors.Is(werr, io.ErrClosedPipe) && ctx.Err() == nil {
+		// The file itself could not be read: the request was never whole, and would not be again.
+		return channels.Ref{}, &channels.Refused{Err: c.fail(method, werr)}
+	}
 	if err != nil {
 		return channels.Ref{}, err
 	}

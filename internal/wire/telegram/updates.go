@@ -174,7 +174,8 @@ func (s *Server) confirm(offset int64) {
 		n = max(0, len(s.queue)+int(offset))
 	}
 	if n > 0 {
-		s.queue = append(s.queue[:0:0], s.queue[n:]...)
+		clear(s.queue[:n])
+		s.queue = s.queue[n:]
 		s.changed.fire()
 	}
 }
