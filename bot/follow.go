@@ -453,7 +453,7 @@ func (f *follower) inPlace(c cards.Card) bool {
 func (f *follower) endButtons(c cards.Card) [][]cards.Button {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, r := range f.view.Stop() {
+	for _, r := range f.view.Stops() {
 		if r.Code == store.StopInterrupted && r.Source == "recovery" {
 			return [][]cards.Button{{{Label: labelResume.In(f.meta.Lang), Action: actionResume + f.run.ID, Style: "primary"}}}
 		}

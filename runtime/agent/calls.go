@@ -2,12 +2,14 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"runtime/debug"
 	"sync"
 	"time"
 
+	"deerbot/internal/crash"
 	"deerbot/runtime/event"
 	"deerbot/runtime/model"
 	"deerbot/runtime/thread"
@@ -144,34 +146,17 @@ func (t *turn) batch(ctx context.Context, calls []model.ToolCall, results []*cal
 	wg.Wait()
 }
 
-// one runs a call through the chain and waits for it, but not longer than CancelGrace after the context ended.
+// one runs a call through the chain. It returns at the latest CancelGrace after the context ended.
 func (t *turn) one(ctx context.Context, c model.ToolCall) *callResult {
 	began := t.Now()
 	t.Emit(event.ToolStarted{CallID: c.ID, Name: c.Name, Args: t.line(c)})
-	done := make(chan *callResult, 1)
-	go func() { // owned by this call; a tool that ignores its context outlives it, see CancelGrace
-		res, err := t.guarded(ctx, c)
-		out := &callResult{text: res.Content, result: res}
-		if err != nil {
-			out.text, out.isError = err.Error(), true
+	res, err := t.guarded(ctx, c)
+	out := &callResult{text: res.Content, result: res}
+	if err != nil {
+		out.text, out.isError = err.Error(), true
+		if ctx.Err() != nil {
+			out.text = ResultCancelled
 		}
-		done <- out
-	}()
-	var out *callResult
-	select {
-	case out = <-done:
-	case <-ctx.Done():
-		timer := time.NewTimer(t.Limits.CancelGrace)
-		defer timer.Stop()
-		select {
-		case out = <-done:
-		case <-timer.C:
-			t.loop.Log.Warn("a cancelled tool does not return", "run", t.ID, "tool", c.Name)
-			out = &callResult{text: ResultCancelled, isError: true}
-		}
-	}
-	if out.isError && ctx.Err() != nil {
-		out.text = ResultCancelled
 	}
 	out.elapsed = t.Now().Sub(began)
 	if !errors.Is(context.Cause(ctx), ErrSuspend) {
@@ -189,7 +174,9 @@ func (t *turn) guarded(ctx context.Context, c model.ToolCall) (res tools.Result,
 			err = fmt.Errorf("%s failed with an internal error", c.Name)
 		}
 	}()
-	return t.tool(ctx, t.Run, c)
+	res, err = t.tool(ctx, t.Run, c)
+	crash.Point(crash.ToolRunning)
+	return res, err
 }
 
 // callTool is the innermost tool function.
@@ -197,21 +184,76 @@ func (t *turn) callTool(ctx context.Context, r *Run, c model.ToolCall) (tools.Re
 	if c.Malformed != "" {
 		return tools.Result{}, fmt.Errorf("the arguments were not a JSON object: %s. Send the call again with valid JSON", head(c.Malformed, 200))
 	}
-	tool, ok := t.lookup(c.Name)
-	if !ok {
-		return tools.Result{}, fmt.Errorf("there is no tool %q; there are: %s", c.Name, strings.Join(t.names(), ", "))
+	if t.Tools == nil {
+		return tools.Result{}, errors.New("there are no tools")
 	}
+	args, err := t.Tools.Check(c.Name, c.Arguments)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	tool, _ := t.lookup(c.Name)
 	timeout := tool.Spec().Timeout
 	if timeout <= 0 {
 		timeout = r.Limits.ToolTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+
+	// A tool may ignore its context. Then it is left behind after CancelGrace: what it still says is not heard, and it can
+	// no longer read the thread, which goes on without it.
+	var mu sync.Mutex
+	gone := false
 	env := &tools.Env{
-		RunID: r.ID, ThreadID: r.ThreadID, UserID: r.UserID, Files: r.Files, Now: r.Now, State: r.StateJSON,
-		Progress: func(text string) { t.Emit(event.ToolProgress{CallID: c.ID, Text: head(text, 120)}) },
+		RunID: r.ID, ThreadID: r.ThreadID, UserID: r.UserID, Files: r.Files, Now: r.Now,
+		State: func(key string) json.RawMessage {
+			mu.Lock()
+			defer mu.Unlock()
+			if gone {
+				return nil
+			}
+			return r.StateJSON(key)
+		},
+		Progress: func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !gone {
+				t.Emit(event.ToolProgress{CallID: c.ID, Text: head(text, 120)})
+			}
+		},
 	}
-	return tool.Call(ctx, env, c.Arguments)
+	type answer struct {
+		res tools.Result
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if p := recover(); p != nil {
+				t.loop.Log.Error("tool panicked", "run", t.ID, "tool", c.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				a = answer{err: &HookError{Hook: "tool", Panic: p}}
+			}
+			done <- a
+		}()
+		a.res, a.err = tool.Call(ctx, env, args)
+	}()
+	select {
+	case a := <-done:
+		return a.res, a.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(t.Limits.CancelGrace)
+	defer timer.Stop()
+	select {
+	case a := <-done:
+		return a.res, a.err
+	case <-timer.C:
+		t.loop.Log.Warn("a tool does not return though its time is over", "run", t.ID, "tool", c.Name)
+		mu.Lock()
+		gone = true
+		mu.Unlock()
+		return tools.Result{}, ctx.Err()
+	}
 }
 
 // take applies what a finished call brought besides its text. It runs on the loop's goroutine.
@@ -236,17 +278,6 @@ func (t *turn) take(c model.ToolCall, res *callResult) {
 func (t *turn) present(a store.Artifact) {
 	t.Sink.Artifact(a)
 	t.Emit(event.ArtifactPresented{Artifact: a})
-}
-
-func (t *turn) names() []string {
-	if t.Tools == nil {
-		return nil
-	}
-	var out []string
-	for _, s := range t.Tools.Specs() {
-		out = append(out, s.Name)
-	}
-	return out
 }
 
 func (t *turn) line(c model.ToolCall) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"deerbot/internal/crash"
 	"deerbot/runtime/event"
 	"deerbot/runtime/model"
 	"deerbot/store"
@@ -104,10 +105,11 @@ func (t *turn) steps(ctx context.Context) Outcome {
 // step makes one model call and the tool calls it asks for. It reports whether the run is over.
 func (t *turn) step(ctx context.Context) (bool, Outcome) {
 	t.Step++
-	req, notes := t.request()
+	req := t.request()
 	if err := t.loop.Chain.BeforeModel(ctx, t.Run, req); err != nil {
 		return true, t.fail(ctx, "before model", err)
 	}
+	notes := t.attachNotes(req)
 	t.Emit(event.StepStarted{})
 	began := t.Now()
 	resp, err := t.model(ctx, t.Run, req)
@@ -115,6 +117,11 @@ func (t *turn) step(ctx context.Context) (bool, Outcome) {
 		if ctx.Err() != nil {
 			t.keepPartial()
 			return true, t.cut(ctx)
+		}
+		var own *HookError
+		if errors.As(err, &own) {
+			t.keepPartial()
+			return true, t.fail(ctx, "model", err)
 		}
 		t.Reason(store.StopProviderError, "model", modelDetail(err))
 		t.keepPartial()
@@ -129,11 +136,9 @@ func (t *turn) step(ctx context.Context) (bool, Outcome) {
 	info := t.Model.Info()
 	msg.Provider, msg.Model = info.Provider, info.Model
 	calls := msg.Calls()
-	if t.Closing() && len(calls) > 0 && decision < StripCalls && decision != CloseRun {
-		decision = StripCalls
-		if note == "" {
-			note = "The work had to end here before a closing answer was written."
-		}
+	if t.Closing() && (decision == AskAgain || decision == CloseRun || decision < StripCalls && len(calls) > 0) {
+		// This was the closing answer, there is no other. The guard's note was meant for the model.
+		decision, note = StripCalls, "The work had to end here before a closing answer was written."
 	}
 
 	switch {
@@ -143,6 +148,13 @@ func (t *turn) step(ctx context.Context) (bool, Outcome) {
 			t.complete(msg, false)
 		}
 		t.Close(note)
+		t.finishStep(resp, 0, began)
+		return false, Outcome{}
+	case decision == AskAgain:
+		if t.partial.Len() > 0 {
+			t.Emit(event.MessageReset{})
+		}
+		t.Note(note)
 		t.finishStep(resp, 0, began)
 		return false, Outcome{}
 	case decision >= StripCalls || len(calls) == 0:
@@ -160,7 +172,9 @@ func (t *turn) step(ctx context.Context) (bool, Outcome) {
 		if err := t.Sink.Commit(ctx, t.Step); err != nil {
 			return true, t.commitFailed(ctx, err)
 		}
+		crash.Point(crash.StepCommitted)
 		t.runCalls(ctx, calls)
+		crash.Point(crash.ToolsDone)
 		if errors.Is(context.Cause(ctx), ErrSuspend) || errors.Is(context.Cause(ctx), ErrFenced) {
 			return true, t.cut(ctx)
 		}
@@ -175,8 +189,8 @@ func (t *turn) step(ctx context.Context) (bool, Outcome) {
 	return false, Outcome{}
 }
 
-// request builds the model call from a copy of the thread. It returns how many notes it carries.
-func (t *turn) request() (*model.Request, int) {
+// request builds the model call from a copy of the thread.
+func (t *turn) request() *model.Request {
 	msgs := t.Log.Messages()
 	req := &model.Request{Messages: make([]model.Message, 0, len(msgs)+2)}
 	if t.System != "" {
@@ -186,22 +200,28 @@ func (t *turn) request() (*model.Request, int) {
 		m.Parts = append([]model.Part(nil), m.Parts...)
 		req.Messages = append(req.Messages, m)
 	}
+	if t.Tools != nil {
+		for _, s := range t.Tools.Specs() {
+			req.Tools = append(req.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
+		}
+	}
+	return req
+}
+
+// attachNotes puts the queued control text behind the thread, also what hooks have queued for this very call, and shuts
+// the tools of a closing call. It returns how many notes req carries.
+func (t *turn) attachNotes(req *model.Request) int {
 	t.mu.Lock()
 	notes := len(t.notes)
 	text := strings.Join(t.notes, "\n\n")
-	req.NoTools = t.closing
+	req.NoTools = req.NoTools || t.closing
 	t.mu.Unlock()
 	if notes > 0 {
 		m := model.Text(fmt.Sprintf("note-%s-%d", t.ID, t.Step), model.RoleUser, text)
 		m.Hidden, m.Origin = true, "framework"
 		req.Messages = append(req.Messages, m)
 	}
-	if t.Tools != nil {
-		for _, s := range t.Tools.Specs() {
-			req.Tools = append(req.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
-		}
-	}
-	return req, notes
+	return notes
 }
 
 func (t *turn) spendNotes(n int) {

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"deerbot/runtime/agent"
 	"deerbot/runtime/event"
+	"deerbot/runtime/model"
 	"deerbot/runtime/stream"
+	"deerbot/runtime/thread"
 	"deerbot/store"
 )
 
@@ -18,6 +21,7 @@ type Recovery string
 // Recovery policies.
 const (
 	RecoverResume    Recovery = "resume"    // go on from the last checkpoint
+	RecoverAsk       Recovery = "ask"       // end them; who shows the run offers to go on (StopReason source "recovery")
 	RecoverInterrupt Recovery = "interrupt" // end them
 )
 
@@ -56,7 +60,7 @@ func (m *Manager) Recover(ctx context.Context, policy Recovery) (Recovered, erro
 		if err := m.replay(ctx, got); err != nil {
 			return rec, err
 		}
-		if policy == RecoverInterrupt || got.Resumes > MaxResumes || got.CancelRequested != "" {
+		if policy != RecoverResume || got.Resumes > MaxResumes || got.CancelRequested != "" {
 			m.endTakenOver(ctx, got)
 			rec.Ended = append(rec.Ended, got.ID)
 			continue
@@ -102,7 +106,8 @@ func decode(je store.JournalEvent) (event.Event, error) {
 	return e, err
 }
 
-// endTakenOver ends a run that is not to go on. Its open calls are settled when the thread is next used.
+// endTakenOver ends a run that is not to go on. The thread gets the run's input and an answer for every open call, so that
+// it can be gone on with.
 func (m *Manager) endTakenOver(ctx context.Context, r store.Run) {
 	code, detail := store.StopInterrupted, "the process stopped while this ran"
 	switch {
@@ -112,20 +117,31 @@ func (m *Manager) endTakenOver(ctx context.Context, r store.Run) {
 		detail = fmt.Sprintf("the process stopped %d times while this ran", r.Resumes)
 	}
 	stop := []store.StopReason{{Code: code, Source: "recovery", Step: r.Totals.Steps, At: m.cfg.Now(), Detail: detail}}
-	fin := event.Event{
-		Run: r.ID, Thread: r.ThreadID, Seq: r.JournalSeq + 1, At: m.cfg.Now(),
-		Body: event.RunFinished{State: store.RunInterrupted, Stop: append(r.Stop, stop...), Totals: r.Totals},
-	}
-	data, err := json.Marshal(fin)
-	if err == nil {
-		err = m.cfg.Store.WriteRun(ctx, &store.RunWrite{
-			RunID: r.ID, Epoch: r.Epoch, To: store.RunInterrupted, Stop: stop, At: m.cfg.Now(),
-			Events: []store.JournalEvent{{RunID: r.ID, Seq: fin.Seq, At: fin.At, Kind: fin.Body.Kind(), Data: data}},
-		})
-	}
+	log, err := thread.Load(ctx, m.cfg.Store, r.ThreadID, "")
+	withLog := err == nil
 	if err != nil {
-		m.cfg.Log.Error("cannot end a run that a restart cut", "run", r.ID, "err", err)
+		m.cfg.Log.Error("cannot load the thread of a run that a restart cut", "run", r.ID, "err", err)
+		log = thread.New(r.ThreadID)
 	}
-	m.cfg.Bridge.Publish(fin)
-	m.cfg.Bridge.Publish(event.Event{Run: r.ID, Thread: r.ThreadID, At: m.cfg.Now(), Body: event.End{State: store.RunInterrupted}})
+	s := newSink(m, r, log)
+	defer s.close()
+	if withLog {
+		m.settleOpenCalls(log, r)
+		if in, err := InputOf(r); err == nil {
+			log.Append(in...)
+		}
+	}
+	m.finish(ctx, r, s, agent.Outcome{State: store.RunInterrupted}, stop, r.Totals, withLog)
+}
+
+// settleOpenCalls answers the calls that an earlier owner left open: their outcome is unknown, and stays so.
+func (m *Manager) settleOpenCalls(log *thread.Log, r store.Run) []model.ToolCall {
+	open := agent.OpenCalls(log)
+	if len(open) == 0 {
+		return nil
+	}
+	msg := agent.ResultMessage(m.cfg.NewID(), open, agent.ResultUnknown, m.cfg.Now())
+	msg.RunID, msg.Origin = r.ID, "recovery"
+	log.Append(msg)
+	return open
 }

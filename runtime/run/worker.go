@@ -82,13 +82,8 @@ func (m *Manager) begin(ar *agent.Run, s *sink, r store.Run) error {
 	if r.Resumes > 0 {
 		ar.Reason(store.StopRecovered, "recovery", fmt.Sprintf("picked up after a restart, %d", r.Resumes))
 	}
-	if open := agent.OpenCalls(ar.Log); len(open) > 0 {
-		msg := agent.ResultMessage(m.cfg.NewID(), open, agent.ResultUnknown, m.cfg.Now())
-		msg.RunID, msg.Origin = r.ID, "recovery"
-		ar.Log.Append(msg)
-		for _, c := range open {
-			s.Emit(ar.Step, event.ToolFinished{CallID: c.ID, Name: c.Name, IsError: true, Unknown: true, Result: agent.ResultUnknown})
-		}
+	for _, c := range m.settleOpenCalls(ar.Log, r) {
+		s.Emit(ar.Step, event.ToolFinished{CallID: c.ID, Name: c.Name, IsError: true, Unknown: true, Result: agent.ResultUnknown})
 	}
 	ar.Log.Append(in...)
 	if ar.Log.Value(thread.KeyTitle) == nil {
@@ -232,7 +227,7 @@ func (m *Manager) presentLeftovers(ctx context.Context, ar *agent.Run, s *sink, 
 		if presented[o.Path] || o.ModTime.Before(r.StartedAt) {
 			continue
 		}
-		a, err := tools.ArtifactOf(ar.Files, o.Path)
+		a, err := tools.ArtifactOf(ctx, ar.Files, o.Path)
 		if err != nil {
 			m.cfg.Log.Warn("cannot present an output", "run", r.ID, "path", o.Path, "err", err)
 			continue

@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"deerbot/internal/crash"
+	"deerbot/internal/wire/script"
+	"deerbot/internal/wire/telegram"
+)
+
+// The daemon is killed at every labelled point while a conversation runs. After the restart the message was answered
+// once, the card became the answer, and what the model was asked was legal.
+func TestCrashPoints(t *testing.T) {
+	for _, c := range []struct {
+		label string
+		// slow makes the turn long enough for a live card; tool makes it act.
+		slow, tool, long bool
+		// copies is how many messages with the answer may be there: where a send's outcome cannot be known, a second
+		// copy that says so is allowed.
+		copies int
+	}{
+		{label: crash.InboxCommitted, copies: 1},
+		{label: crash.InboxAcked, copies: 1},
+		{label: crash.RunAdmitted, copies: 1},
+		{label: crash.ModelStreaming + ":5", slow: true, copies: 1},
+		{label: crash.PlaceholderAfter, slow: true, copies: 1},
+		{label: crash.PlaceholderKnown, slow: true, copies: 1},
+		{label: crash.StepCommitted, tool: true, copies: 1},
+		{label: crash.ToolRunning, tool: true, copies: 1},
+		{label: crash.ToolsDone, tool: true, copies: 1},
+		{label: crash.FinishBefore, copies: 1},
+		{label: crash.FinishAfter, copies: 1},
+		{label: crash.OutboxIntent, copies: 1},
+		{label: crash.EditBefore, copies: 1},
+		{label: crash.EditAfter, copies: 2},
+		{label: crash.EditBefore, slow: true, copies: 1},
+		{label: crash.EditAfter, slow: true, copies: 1},
+		{label: crash.PartSent, long: true, copies: 1},
+		{label: crash.OutboxCompleted, copies: 1},
+	} {
+		name := c.label
+		if c.slow {
+			name += "/card"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body := "the answer is forty-two"
+			if c.long {
+				body = strings.Repeat("Some paragraph of words that fill the message.\n\n", 200) + body
+			}
+			w := newWorld(t, telegram.Options{}, func(r *script.Request) script.Script {
+				if c.tool && len(r.LastResults()) == 0 {
+					return script.Tool("call-1", "write_file", map[string]any{"path": "/mnt/user-data/workspace/note.txt", "content": "x"})
+				}
+				s := script.Text(body)
+				if c.slow {
+					s.ChunkSize, s.ChunkDelay = 1, 120*time.Millisecond
+				}
+				return s
+			})
+			w.start("DEERBOT_CRASH=" + c.label)
+			ann := w.tg.Person("Ann", "ann")
+			dm := w.tg.DM(ann)
+			said := dm.Say(ann, "what is the answer")
+			w.died()
+			w.start()
+			w.answer(dm, said.ID, "forty-two")
+			// A second message makes sure that the first one's deliveries are over.
+			w.answer(dm, dm.Say(ann, "what is the answer").ID, "forty-two")
+			first := 0
+			for _, m := range dm.BotMessages() {
+				if m.ID > said.ID && strings.Contains(m.Text, "forty-two") {
+					first++
+				}
+			}
+			first-- // the second message's own answer
+			if first < 1 || first > c.copies {
+				t.Errorf("%d answers: %s\n%s", first, show(dm), w.p.log)
+			}
+			if c.slow && c.label != crash.PlaceholderAfter {
+				for _, m := range dm.BotMessages() {
+					if strings.Contains(m.Text, "forty-two") || m.Edits > 0 {
+						continue
+					}
+					t.Errorf("a placeholder was left: %q", m.Text)
+				}
+			}
+			if c.tool {
+				results := 0
+				for _, m := range w.llm.Requests()[len(w.llm.Requests())-1].Messages {
+					results += len(m.Results)
+				}
+				if results == 0 {
+					t.Error("the call has no result in history")
+				}
+			}
+			resumed := c.slow || c.tool || strings.HasPrefix(c.label, "run.") || strings.HasPrefix(c.label, "finish.before")
+			if resumed && !strings.Contains(show(dm), "restart") {
+				t.Errorf("the run does not say that it was resumed: %s", show(dm))
+			}
+			if _, refused := w.llm.Count(); refused != 0 {
+				t.Errorf("%d illegal requests", refused)
+			}
+			w.stop()
+		})
+	}
+}

@@ -1,0 +1,266 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"deerbot/internal/wire/openai"
+	"deerbot/internal/wire/script"
+	"deerbot/internal/wire/telegram"
+)
+
+// binary is the daemon under test.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "deerbot-e2e")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binary = filepath.Join(dir, "deerbot")
+	build := exec.Command("go", "build", "-tags", "crashtest", "-o", binary, "deerbot/cmd/deerbot")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// patience is how long anything may take before a test gives up. Tests wait for events, not for this.
+const patience = 60 * time.Second
+
+// world is a Telegram, a model provider, a data directory and the daemon between them.
+type world struct {
+	t      testing.TB
+	tg     *telegram.Server
+	llm    *openai.Server
+	tgURL  string
+	llmURL string
+	dir    string
+	extra  string // more YAML
+	p      *process
+}
+
+// newWorld starts the servers. respond is what the model says.
+func newWorld(t testing.TB, opts telegram.Options, respond script.Responder) *world {
+	t.Helper()
+	w := &world{t: t, tg: telegram.New(opts), llm: &openai.Server{Respond: respond}, dir: t.TempDir()}
+	tg, llm := httptest.NewServer(w.tg), httptest.NewServer(w.llm)
+	w.tgURL, w.llmURL = tg.URL, llm.URL
+	t.Cleanup(func() {
+		if w.p != nil {
+			w.p.kill()
+		}
+		w.tg.Cut()
+		tg.CloseClientConnections()
+		llm.CloseClientConnections()
+		tg.Close()
+		llm.Close()
+	})
+	return w
+}
+
+func (w *world) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	w.t.Cleanup(cancel)
+	return ctx
+}
+
+// process is one life of the daemon.
+type process struct {
+	cmd  *exec.Cmd
+	url  string
+	log  *logBuffer
+	done chan struct{}
+	err  error
+}
+
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+var upLine = regexp.MustCompile(`deerbot is up" web=(\S+)`)
+
+// start runs the daemon and returns once it is ready. env is added to its environment.
+func (w *world) start(env ...string) *process {
+	w.t.Helper()
+	p := w.launch(env...)
+	if p.url == "" {
+		w.t.Fatalf("the daemon did not come up:\n%s", p.log)
+	}
+	deadline := time.Now().Add(patience)
+	for {
+		res, err := http.Get(p.url + "/readyz")
+		if err == nil {
+			body, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return p
+			}
+			err = fmt.Errorf("%s: %s", res.Status, body)
+		}
+		select {
+		case <-p.done:
+			w.t.Fatalf("the daemon ended: %v\n%s", p.err, p.log)
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("not ready: %v\n%s", err, p.log)
+		}
+	}
+}
+
+// launch runs the daemon and returns when it serves or has ended.
+func (w *world) launch(env ...string) *process {
+	w.t.Helper()
+	file := filepath.Join(w.dir, "config.yaml")
+	conf := fmt.Sprintf(`data_dir: %s
+log: {level: info}
+server: {listen: "127.0.0.1:0"}
+models:
+  - {name: main, provider: openai, model: wire, base_url: %q, api_key: sk-e2e-secret}
+channels:
+  telegram: {token: %q, api_url: %q}
+limits: {inbound_per_minute: 1000000}
+%s`, filepath.Join(w.dir, "data"), w.llmURL+"/v1", w.tg.Token(), w.tgURL, w.extra)
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	p := &process{cmd: exec.Command(binary, "run", "--config", file), log: &logBuffer{}, done: make(chan struct{})}
+	p.cmd.Env = append([]string{"HOME=" + w.dir, "PATH=" + os.Getenv("PATH"), "TZ=UTC"}, env...)
+	p.cmd.Dir = w.dir
+	r, pw := io.Pipe()
+	p.cmd.Stderr = io.MultiWriter(p.log, pw)
+	p.cmd.Stdout = p.log
+	if err := p.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.p = p
+	up := make(chan string, 1)
+	go func() {
+		s := bufio.NewScanner(r)
+		s.Buffer(nil, 1<<20)
+		for s.Scan() {
+			if m := upLine.FindStringSubmatch(s.Text()); m != nil {
+				select {
+				case up <- m[1]:
+				default:
+				}
+			}
+		}
+		_, _ = io.Copy(io.Discard, r)
+	}()
+	go func() {
+		p.err = p.cmd.Wait()
+		pw.Close()
+		close(p.done)
+	}()
+	select {
+	case p.url = <-up:
+	case <-p.done:
+	case <-time.After(patience):
+	}
+	return p
+}
+
+// kill ends the daemon as kill -9 does.
+func (p *process) kill() {
+	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// stop asks the daemon to end and checks that it does so in peace.
+func (w *world) stop() {
+	w.t.Helper()
+	_ = w.p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-w.p.done:
+	case <-time.After(patience):
+		w.t.Fatalf("does not stop:\n%s", w.p.log)
+	}
+	if w.p.err != nil {
+		w.t.Fatalf("stopped with %v:\n%s", w.p.err, w.p.log)
+	}
+}
+
+// died waits for the daemon to be killed by a crash point.
+func (w *world) died() {
+	w.t.Helper()
+	select {
+	case <-w.p.done:
+	case <-time.After(patience):
+		w.t.Fatalf("the crash point was not reached:\n%s", w.p.log)
+	}
+}
+
+// answer waits for a message of the bot whose text holds want.
+func (w *world) answer(c *telegram.Chat, after int, want string) telegram.Message {
+	w.t.Helper()
+	m, err := c.Await(w.ctx(), after, func(m telegram.Message) bool { return m.Bot && strings.Contains(m.Text, want) })
+	if err != nil {
+		w.t.Fatalf("no answer with %q: %v\nchat: %s\nlog:\n%s", want, err, show(c), w.p.log)
+	}
+	return m
+}
+
+func show(c *telegram.Chat) string {
+	var b strings.Builder
+	for _, m := range c.Messages() {
+		who := m.From.FirstName
+		if m.Bot {
+			who = "BOT"
+		}
+		text := m.Text
+		if len(text) > 300 {
+			text = text[:300] + "…"
+		}
+		fmt.Fprintf(&b, "\n  %d %s: %q", m.ID, who, text)
+		for _, f := range m.Files {
+			fmt.Fprintf(&b, " [%s %s]", f.Kind, f.Name)
+		}
+	}
+	return b.String()
+}
+
+// echo answers "re: " and the user's words.
+func echo(r *script.Request) script.Script { return script.Text("re: " + lastWords(r)) }
+
+// lastWords is the last user message without context blocks.
+func lastWords(r *script.Request) string {
+	text := r.LastUser()
+	if i := strings.Index(text, "\n<"); i >= 0 {
+		text = text[:i]
+	}
+	return strings.TrimSpace(text)
+}
