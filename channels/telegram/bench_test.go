@@ -91,3 +91,43 @@ func BenchmarkServer(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkTurn is a whole turn on both sides: a person writes, the adapter delivers, answers and edits once.
+func BenchmarkTurn(b *testing.B) {
+	c, ch, _ := bench(b)
+	ann := &wire.User{ID: ch.ID(), FirstName: "Ann"}
+	ctx, cancel := context.WithCancel(context.Background())
+	turns := make(chan struct{}, 32) // turns at a time
+	for range cap(turns) {
+		turns <- struct{}{}
+	}
+	in := acceptFunc(func(in *channels.Inbound) {
+		go func() {
+			ref, err := c.Send(ctx, in.Place, channels.Message{Body: cards.Body{Text: "working", Format: "html"}}, "")
+			if err == nil {
+				err = c.Edit(ctx, ref, channels.Message{Body: cards.Body{Text: body, Format: "html"}})
+			}
+			if err != nil && ctx.Err() == nil {
+				b.Error(err)
+			}
+			turns <- struct{}{}
+		}()
+	})
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx, in) }()
+	for b.Loop() {
+		<-turns
+		ch.Say(ann, "what is new?")
+	}
+	for range cap(turns) {
+		<-turns
+	}
+	cancel()
+	if err := <-done; err != nil {
+		b.Error(err)
+	}
+}
+
+type acceptFunc func(*channels.Inbound)
+
+func (f acceptFunc) Accept(_ context.Context, in *channels.Inbound) error { f(in); return nil }
