@@ -95,12 +95,16 @@ func writeForm(form *multipart.Writer, field string, f channels.File, src io.Rea
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(part, io.LimitReader(src, maxUpload+1))
+	limit := int64(maxUpload)
+	if f.Size > 0 {
+		limit = f.Size
+	}
+	n, err := io.Copy(part, io.LimitReader(src, limit+1))
 	if err != nil {
 		return err
 	}
-	if n > maxUpload {
-		return errors.New("file is larger than bots may send")
+	if n > limit {
+		return fmt.Errorf("file is larger than the %d bytes it should have", limit)
 	}
 	return form.Close()
 }
