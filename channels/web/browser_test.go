@@ -10,25 +10,24 @@ import (
 
 	"deerbot/cards"
 	"deerbot/channels"
-	"deerbot/channels/web/internal/browser"
 )
 
 // The page in a real browser, where there is one: it runs under its own policy, sends, shows, and presses buttons.
 func TestPageInABrowser(t *testing.T) {
-	tab := browser.Open(t, 1200, 800)
+	tab := openBrowser(t, 1200, 800)
 	f := start(t)
 	ctx := context.Background()
 	chat := uuid.NewString()
-	tab.Go(f.srv.URL + "/#/" + chat)
-	tab.Until(`document.activeElement?.id === 'input' && !document.getElementById('empty').hidden`)
+	tab.visit(f.srv.URL + "/#/" + chat)
+	tab.until(`document.activeElement?.id === 'input' && !document.getElementById('empty').hidden`)
 
 	// Shift+Enter makes a line, Enter sends; the person's text stays text.
-	tab.Type("hello <b>there</b>")
-	tab.Key("Enter", true)
-	tab.Type("second line")
-	tab.Key("Enter", false)
-	tab.Until(`document.querySelector('.user .body')?.textContent === 'hello <b>there</b>\nsecond line'`)
-	tab.Until(`document.querySelector('.user.sending') === null && document.getElementById('title').textContent === 'hello <b>there</b>'`)
+	tab.typeText("hello <b>there</b>")
+	tab.key("Enter", true)
+	tab.typeText("second line")
+	tab.key("Enter", false)
+	tab.until(`document.querySelector('.user .body')?.textContent === 'hello <b>there</b>\nsecond line'`)
+	tab.until(`document.querySelector('.user.sending') === null && document.getElementById('title').textContent === 'hello <b>there</b>'`)
 	if got := f.inbox.Got(); len(got) != 1 || got[0].Text != "hello <b>there</b>\nsecond line" {
 		t.Fatalf("inbox: %+v", got)
 	}
@@ -44,52 +43,52 @@ func TestPageInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab.Until(`document.querySelector('.bot pre') && !document.getElementById('stop').hidden`)
-	tab.Eval(`window.pre = document.querySelector('.bot pre'), window.para = document.querySelector('.bot p'), 0`)
+	tab.until(`document.querySelector('.bot pre') && !document.getElementById('stop').hidden`)
+	tab.eval(`window.pre = document.querySelector('.bot pre'), window.para = document.querySelector('.bot p'), 0`)
 	if err := f.ch.Edit(ctx, ref, card(`<p>two</p><pre><code class="language-go">x := 2
 </code></pre>`)); err != nil {
 		t.Fatal(err)
 	}
-	tab.Until(`document.querySelector('.bot p').textContent === 'two'`)
-	if got := tab.Eval(`[window.pre.isConnected, window.para.isConnected, window.pre.textContent, document.querySelectorAll('.copy').length, window.broken === undefined]`); got != `[true,true,"x := 2\n",1,true]` {
+	tab.until(`document.querySelector('.bot p').textContent === 'two'`)
+	if got := tab.eval(`[window.pre.isConnected, window.para.isConnected, window.pre.textContent, document.querySelectorAll('.copy').length, window.broken === undefined]`); got != `[true,true,"x := 2\n",1,true]` {
 		t.Errorf("after an edit: %s", got)
 	}
 
 	// Stop presses the button of the message.
-	tab.Eval(`document.getElementById('stop').click()`)
-	tab.Until(`document.querySelector('.buttons.pressed')`)
+	tab.eval(`document.getElementById('stop').click()`)
+	tab.until(`document.querySelector('.buttons.pressed')`)
 	if err := f.ch.Edit(ctx, ref, message("<p>stopped</p>")); err != nil {
 		t.Fatal(err)
 	}
-	tab.Until(`document.getElementById('stop').hidden && document.querySelector('.bot .body').textContent === 'stopped'`)
+	tab.until(`document.getElementById('stop').hidden && document.querySelector('.bot .body').textContent === 'stopped'`)
 	if got := f.inbox.Got(); len(got) != 2 || got[1].Action == nil || got[1].Action.Data != "stop:r1" {
 		t.Errorf("inbox: %+v", got)
 	}
 
 	// What the inbox refuses stays on the page and is sent again.
 	f.inbox.Refuse(func(*channels.Inbound) error { return errors.New("full") })
-	tab.Eval(`document.getElementById('input').focus()`)
-	tab.Type("keep me")
-	tab.Key("Enter", false)
-	tab.Until(`[...document.querySelectorAll('.user.waiting')].some((el) => el.textContent.includes('keep me'))`)
-	tab.Go("about:blank")
+	tab.eval(`document.getElementById('input').focus()`)
+	tab.typeText("keep me")
+	tab.key("Enter", false)
+	tab.until(`[...document.querySelectorAll('.user.waiting')].some((el) => el.textContent.includes('keep me'))`)
+	tab.visit("about:blank")
 	f.inbox.Refuse(nil)
-	tab.Go(f.srv.URL + "/#/" + chat)
-	tab.Until(`document.querySelectorAll('.user').length === 2 && !document.querySelector('.waiting, .sending')`)
+	tab.visit(f.srv.URL + "/#/" + chat)
+	tab.until(`document.querySelectorAll('.user').length === 2 && !document.querySelector('.waiting, .sending')`)
 	if got := f.inbox.Got(); len(got) != 3 || got[2].Text != "keep me" {
 		t.Errorf("inbox: %+v", got)
 	}
 
 	// A new address of the server's life: streams end, the page comes back by itself and misses nothing.
 	f.stop()
-	tab.Until(`!document.getElementById('banner').hidden`)
+	tab.until(`!document.getElementById('banner').hidden`)
 	f.run()
 	f.send(chat, "<p>welcome back</p>", "k2")
-	tab.Until(`document.getElementById('banner').hidden && document.body.innerText.includes('welcome back')`)
+	tab.until(`document.getElementById('banner').hidden && document.body.innerText.includes('welcome back')`)
 }
 
 func TestCompletionInABrowser(t *testing.T) {
-	tab := browser.Open(t, 390, 844)
+	tab := openBrowser(t, 390, 844)
 	f := start(t)
 	err := f.ch.RegisterCommands(context.Background(), []channels.CommandInfo{
 		{Name: "help", Description: map[string]string{"en": "What I can do", "zh": "帮助"}},
@@ -99,23 +98,23 @@ func TestCompletionInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab.Go(f.srv.URL)
-	tab.Until(`document.activeElement?.id === 'input' && !document.getElementById('empty').hidden`)
-	tab.Type("/s")
-	tab.Until(`document.querySelectorAll('[role=option]').length === 2`)
-	if text := tab.Eval(`document.getElementById('completion').textContent`); !strings.Contains(text, "\\u003ci\\u003eAgain") && !strings.Contains(text, "<i>Again") {
+	tab.visit(f.srv.URL)
+	tab.until(`document.activeElement?.id === 'input' && !document.getElementById('empty').hidden`)
+	tab.typeText("/s")
+	tab.until(`document.querySelectorAll('[role=option]').length === 2`)
+	if text := tab.eval(`document.getElementById('completion').textContent`); !strings.Contains(text, "\\u003ci\\u003eAgain") && !strings.Contains(text, "<i>Again") {
 		t.Errorf("completion reads %s", text)
 	}
-	tab.Key("Escape", false)
-	tab.Until(`document.getElementById('completion').hidden`)
-	tab.Type("c")
-	tab.Until(`document.querySelectorAll('[role=option]').length === 1`)
-	tab.Key("Enter", false)
-	tab.Until(`document.getElementById('input').value === '/schedule '`)
+	tab.key("Escape", false)
+	tab.until(`document.getElementById('completion').hidden`)
+	tab.typeText("c")
+	tab.until(`document.querySelectorAll('[role=option]').length === 1`)
+	tab.key("Enter", false)
+	tab.until(`document.getElementById('input').value === '/schedule '`)
 	if len(f.inbox.Got()) != 0 {
 		t.Error("choosing a command sent it")
 	}
-	if w := tab.Eval(`document.documentElement.scrollWidth`); w != "390" && w != "500" { // old headless has a least width
+	if w := tab.eval(`document.documentElement.scrollWidth`); w != "390" && w != "500" { // old headless has a least width
 		t.Errorf("the page is %s wide", w)
 	}
 }

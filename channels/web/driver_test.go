@@ -1,9 +1,7 @@
-// Package browser drives a headless Chromium in tests, where there is one, over the DevTools protocol on a pipe.
-package browser
+package web_test
 
 import (
 	"bufio"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +11,9 @@ import (
 	"time"
 )
 
-// Tab is one page in a browser of its own. Calls that fail end the test.
-type Tab struct {
+// browserTab is a page in a headless Chromium of its own, driven over the DevTools protocol on a pipe. Calls that fail end
+// the test.
+type browserTab struct {
 	t       testing.TB
 	w       *os.File
 	answers chan answer
@@ -30,8 +29,8 @@ type answer struct {
 	} `json:"error"`
 }
 
-// Open starts a browser; it skips the test when none is installed or none can start here.
-func Open(t testing.TB, width, height int) *Tab {
+// openBrowser starts a browser; it skips the test when none is installed or none can start here.
+func openBrowser(t testing.TB, width, height int) *browserTab {
 	t.Helper()
 	var path string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
@@ -61,7 +60,7 @@ func Open(t testing.TB, width, height int) *Tab {
 	}
 	_ = toBrowser.Close()
 	_ = fromBrowser.Close()
-	tab := &Tab{t: t, w: w, answers: make(chan answer, 16)}
+	tab := &browserTab{t: t, w: w, answers: make(chan answer, 16)}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -104,14 +103,14 @@ func Open(t testing.TB, width, height int) *Tab {
 	return tab
 }
 
-func (b *Tab) decode(raw json.RawMessage, v any) {
+func (b *browserTab) decode(raw json.RawMessage, v any) {
 	b.t.Helper()
 	if err := json.Unmarshal(raw, v); err != nil {
 		b.t.Fatalf("browser: %v in %.200s", err, raw)
 	}
 }
 
-func (b *Tab) call(method string, params any) json.RawMessage {
+func (b *browserTab) call(method string, params any) json.RawMessage {
 	b.t.Helper()
 	res, err := b.try(method, params)
 	if err != nil {
@@ -120,7 +119,7 @@ func (b *Tab) call(method string, params any) json.RawMessage {
 	return res
 }
 
-func (b *Tab) try(method string, params any) (json.RawMessage, error) {
+func (b *browserTab) try(method string, params any) (json.RawMessage, error) {
 	b.last++
 	req := map[string]any{"id": b.last, "method": method}
 	if params != nil {
@@ -155,14 +154,14 @@ func (b *Tab) try(method string, params any) (json.RawMessage, error) {
 	}
 }
 
-// Go opens an address.
-func (b *Tab) Go(url string) {
+// visit opens an address.
+func (b *browserTab) visit(url string) {
 	b.t.Helper()
 	b.call("Page.navigate", map[string]any{"url": url})
 }
 
-// Eval runs an expression and returns its JSON value.
-func (b *Tab) Eval(expr string) string {
+// eval runs an expression and returns its JSON value.
+func (b *browserTab) eval(expr string) string {
 	b.t.Helper()
 	var out struct {
 		Result           struct{ Value json.RawMessage }
@@ -175,26 +174,26 @@ func (b *Tab) Eval(expr string) string {
 	return string(out.Result.Value)
 }
 
-// Until waits until the expression is true.
-func (b *Tab) Until(expr string) {
+// until waits until the expression is true.
+func (b *browserTab) until(expr string) {
 	b.t.Helper()
 	deadline := time.Now().Add(15 * time.Second)
-	for b.Eval("Boolean("+expr+")") != "true" {
+	for b.eval("Boolean("+expr+")") != "true" {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("browser: %s did not become true; the page reads:\n%s", expr, b.Eval("document.body.innerText"))
+			b.t.Fatalf("browser: %s did not become true; the page reads:\n%s", expr, b.eval("document.body.innerText"))
 		}
 		time.Sleep(20 * time.Millisecond) // another process, there is nothing to wait on
 	}
 }
 
-// Type writes text into the element in focus, as from a keyboard.
-func (b *Tab) Type(text string) {
+// typeText writes text into the element in focus, as from a keyboard.
+func (b *browserTab) typeText(text string) {
 	b.t.Helper()
 	b.call("Input.insertText", map[string]any{"text": text})
 }
 
-// Key presses a key: Enter, Escape, ArrowDown, Tab.
-func (b *Tab) Key(name string, shift bool) {
+// key presses a key: Enter, Escape, ArrowDown, Tab.
+func (b *browserTab) key(name string, shift bool) {
 	b.t.Helper()
 	code := map[string]int{"Enter": 13, "Escape": 27, "ArrowDown": 40, "Tab": 9}[name]
 	ev := map[string]any{"type": "keyDown", "key": name, "code": name, "windowsVirtualKeyCode": code}
@@ -207,18 +206,4 @@ func (b *Tab) Key(name string, shift bool) {
 	b.call("Input.dispatchKeyEvent", ev)
 	ev["type"] = "keyUp"
 	b.call("Input.dispatchKeyEvent", ev)
-}
-
-// Screenshot saves the page as it looks.
-func (b *Tab) Screenshot(path string) {
-	b.t.Helper()
-	var out struct{ Data string }
-	b.decode(b.call("Page.captureScreenshot", map[string]any{"format": "png"}), &out)
-	data, err := base64.StdEncoding.DecodeString(out.Data)
-	if err == nil {
-		err = os.WriteFile(path, data, 0o600)
-	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
 }

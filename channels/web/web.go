@@ -50,7 +50,7 @@ type Config struct {
 	MaxUpload int64         // bytes of one uploaded file, 0 for 25 MiB
 	Lang      string        // language of the page: en, zh; anything else follows the browser
 	LogoutURL string        // where a POST signs out, "" when nobody signs in
-	Logger    *slog.Logger  // nil discards
+	Logger    *slog.Logger  // for this channel; nil discards
 	Now       func() time.Time
 }
 
@@ -121,7 +121,7 @@ func New(cfg Config) (*Channel, error) {
 	}
 	c := &Channel{
 		cfg:    cfg,
-		log:    cfg.Logger.With("channel", Name),
+		log:    cfg.Logger,
 		files:  fileStore{dir: cfg.FilesDir},
 		page:   pg,
 		known:  map[string]bool{},

@@ -26,7 +26,7 @@ export class Messages {
     Object.assign(this, els, { on, nodes: new Map(), unread: false, pinned: true, announceTimers: new Map() });
     this.scroll.addEventListener('scroll', () => {
       this.pinned = this.atEnd();
-      if (this.pinned) this.latest.hidden = true;
+      this.latest.hidden = this.pinned;
     }, { passive: true });
     new ResizeObserver(() => { if (this.pinned) this.toEnd(); }).observe(this.column);
     new ResizeObserver(() => { if (this.pinned) this.toEnd(); }).observe(this.scroll);

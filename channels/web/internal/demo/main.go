@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"time"
 
+	"deerbot/cards"
 	"deerbot/channels"
 	"deerbot/channels/web"
 	"deerbot/channels/web/internal/webtest"
@@ -45,21 +46,24 @@ func serve(ctx context.Context, listen string, pace time.Duration) error {
 	}
 	defer os.RemoveAll(dir)
 	ch, err := web.New(web.Config{
-		Log: &webtest.Log{}, FilesDir: dir, Dialect: webtest.Dialect{},
+		Log: &webtest.Log{}, FilesDir: dir, Dialect: cards.Web(),
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
 		return err
 	}
-	bot := &script{ctx: ctx, ch: ch, pace: pace, stops: map[string]chan struct{}{}}
+	bot := &script{ctx: ctx, ch: ch, web: cards.Web(), pace: pace, stops: map[string]chan struct{}{}}
 	if err := ch.RegisterCommands(ctx, commands); err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", listen)
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", listen)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("http://%s/\n", ln.Addr())
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	srv := &http.Server{Handler: ch, ReadHeaderTimeout: 5 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- ch.Run(ctx, &webtest.Inbox{On: bot.take}) }()
@@ -68,10 +72,12 @@ func serve(ctx context.Context, listen string, pace time.Duration) error {
 		_ = srv.Close()
 	}()
 	err = srv.Serve(ln)
+	cancel()
+	stopped := <-ended
 	if !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	return <-ended
+	return stopped
 }
 
 var commands = []channels.CommandInfo{

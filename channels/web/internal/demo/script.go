@@ -22,6 +22,7 @@ import (
 type script struct {
 	ctx  context.Context
 	ch   *web.Channel
+	web  cards.Dialect
 	pace time.Duration
 
 	mu    sync.Mutex
@@ -61,15 +62,15 @@ func (s *script) answer(to channels.Place, text string, files int) {
 	case "file":
 		s.files(to)
 	case "ask":
-		s.send(to, html("<p>Which of the two shall I use?</p>", [][]cards.Button{{
-			{Label: "SQLite", Action: "answer:1", Style: "primary"}, {Label: "bbolt", Action: "answer:2"}, {Label: "Neither", Action: "answer:3", Style: "danger"},
-		}}))
+		s.send(to, s.say("Which of the two shall I use?",
+			cards.Button{Label: "SQLite", Action: "answer:1", Style: "primary"}, cards.Button{Label: "bbolt", Action: "answer:2"},
+			cards.Button{Label: "Neither", Action: "answer:3", Style: "danger"}))
 	case "/stop":
 	default:
 		if files > 0 {
-			s.send(to, html(fmt.Sprintf("<p>Got %d files.</p>", files), nil))
+			s.send(to, s.say(fmt.Sprintf("Got %d files.", files)))
 		}
-		s.send(to, html(everything, nil))
+		s.send(to, s.say(everything))
 	}
 }
 
@@ -80,8 +81,13 @@ func (s *script) wait(n int) {
 	}
 }
 
-func html(text string, buttons [][]cards.Button) cards.Body {
-	return cards.Body{Text: text, Format: "html", Plain: text, Buttons: buttons}
+// say renders Markdown with buttons below it.
+func (s *script) say(md string, buttons ...cards.Button) cards.Body {
+	b := s.web.Markdown(md)[0]
+	if len(buttons) > 0 {
+		b.Buttons = [][]cards.Button{buttons}
+	}
+	return b
 }
 
 func (s *script) send(to channels.Place, b cards.Body) channels.Ref {
@@ -100,36 +106,46 @@ func (s *script) busy(to channels.Place) {
 	stop := make(chan struct{})
 	s.stops[action] = stop
 	s.mu.Unlock()
-	buttons := [][]cards.Button{{{Label: "Stop", Action: action, Style: "danger"}, {Label: "Details", Action: "details:1"}}}
-	ref := s.send(to, html(card(1, 0), buttons))
-	for i := 1; ; i++ {
+	c := card(1, action)
+	ref := s.send(to, s.web.Card(c))
+	for {
 		select {
 		case <-stop:
-			_ = s.ch.Edit(s.ctx, ref, channels.Message{Body: html("<p><strong>Stopped.</strong> What was done is kept.</p>", nil)})
+			c.Phase, c.Buttons, c.Reasons = cards.PhaseStopped, nil, []string{"Stopped by you. What was done is kept."}
+			s.edit(ref, c)
 			return
 		case <-s.ctx.Done():
 			return
 		case <-time.After(8 * s.pace):
-			_ = s.ch.Edit(s.ctx, ref, channels.Message{Body: html(card(1, i), buttons)})
+			c.Elapsed += time.Second
+			c.Tools[0].Elapsed += time.Second
+			s.edit(ref, c)
 		}
 	}
 }
 
 // long shows a card and then streams the answer into it.
 func (s *script) long(to channels.Place) {
-	buttons := [][]cards.Button{{{Label: "Stop", Action: "stop:long", Style: "danger"}, {Label: "Details", Action: "details:1"}}}
-	ref := s.send(to, html(card(0, 0), buttons))
+	c := card(0, "stop:long")
+	ref := s.send(to, s.web.Card(c))
 	for step := 1; step <= 3; step++ {
 		s.wait(5)
-		_ = s.ch.Edit(s.ctx, ref, channels.Message{Body: html(card(step, step), buttons)})
+		c = card(step, "stop:long")
+		s.edit(ref, c)
 	}
 	words := strings.SplitAfter(answer, " ")
 	for i := 4; i < len(words); i += 4 {
 		s.wait(1)
-		text := card(3, 3) + "<hr><p>" + strings.Join(words[:i], "") + "</p>"
-		_ = s.ch.Edit(s.ctx, ref, channels.Message{Body: html(text, buttons)})
+		c.Phase, c.Answer, c.Open, c.Tools = cards.PhaseWriting, strings.Join(words[:i], ""), true, nil
+		s.edit(ref, c)
 	}
-	_ = s.ch.Edit(s.ctx, ref, channels.Message{Body: html("<p>"+answer+"</p><p><em>4m12s · 3 steps · 182k tokens · $0.41</em></p>", nil)})
+	c = card(4, "")
+	c.Phase, c.Answer, c.Plan, c.Tools, c.Buttons, c.Title = cards.PhaseDone, answer, nil, nil, nil, ""
+	s.edit(ref, c)
+}
+
+func (s *script) edit(ref channels.Ref, c cards.Card) {
+	_ = s.ch.Edit(s.ctx, ref, channels.Message{Body: s.web.Card(c)})
 }
 
 func (s *script) files(to channels.Place) {
@@ -154,38 +170,61 @@ func (s *script) files(to channels.Place) {
 	}
 }
 
-func card(step, tick int) string {
-	marks := []string{"○", "○", "○", "○"}
-	for i := range marks {
-		if i < step {
-			marks[i] = "✓"
-		} else if i == step {
-			marks[i] = "●"
+func card(step int, stop string) cards.Card {
+	plan := []cards.PlanItem{{Text: "collect sources"}, {Text: "read"}, {Text: "compare runtimes"}, {Text: "write"}}
+	for i := range plan {
+		switch {
+		case i < step:
+			plan[i].Status = "completed"
+		case i == step:
+			plan[i].Status = "in_progress"
+		default:
+			plan[i].Status = "pending"
 		}
 	}
-	return fmt.Sprintf(`<p><strong>Researching wasm outside the browser</strong></p>
-<p>▸ Plan %d/4<br>%s collect sources<br>%s read<br>%s compare runtimes<br>%s write</p>
-<p>▸ <code>web_search</code> "wasi preview 3 status" · %d s</p>
-<p><em>%ds · %d steps · 48.2k tokens · $0.11</em></p>`, step, marks[0], marks[1], marks[2], marks[3], tick, 12+tick, step+1)
+	return cards.Card{
+		Title: "Researching wasm outside the browser", Phase: cards.PhaseTool, Plan: plan,
+		Tools: []cards.ToolLine{
+			{Name: "web_search", Args: `"wasi preview 3 status"`, State: "running", Elapsed: 2 * time.Second},
+			{Name: "web_fetch", Args: "https://example.org/runtimes", State: "ok", Elapsed: time.Second},
+		},
+		Totals:  cards.Totals{Steps: step + 1, Tokens: 48_200, CostUSD: 0.11},
+		Elapsed: time.Duration(12+step) * time.Second,
+		Buttons: []cards.Button{{Label: "Stop", Action: stop, Style: "danger"}, {Label: "Details", Action: "details:1"}},
+	}
 }
 
-const answer = `WebAssembly outside the browser has settled on two runtimes for servers and a third for small devices. ` +
+const answer = `WebAssembly outside the browser has settled on **two runtimes for servers** and a third for small devices. ` +
 	`Startup is below a millisecond in all three, memory is bounded by the module, and the difference that is left is the ` +
 	`maturity of the component model. For a plugin system in Go, a pure Go runtime avoids cgo at a quarter of the speed. ` +
 	`That is a good trade for plugins that run for a moment and a bad one for number crunching.`
 
-const everything = `<h2>What it looks like</h2>
-<p>A paragraph with <strong>strong</strong>, <em>emphasis</em>, <code>inline code</code>, a <a href="https://example.org/">link</a> and 中文混排的文字。</p>
-<ul><li>first</li><li>second<ul><li>inside</li></ul></li></ul>
-<ul><li class="task">☑ done</li><li class="task">☐ still open</li></ul>
-<pre><code class="language-go">func main() {
+const everything = `## What it looks like
+
+A paragraph with **strong**, *emphasis*, ` + "`inline code`" + `, a [link](https://example.org/) and 中文混排的文字。
+
+- first
+- second
+  - inside
+
+1. one
+   ` + "```sh\n   make test\n   ```" + `
+2. two
+
+- [x] done
+- [ ] still open
+
+` + "```go" + `
+func main() {
 	fmt.Println("a line of code that is long enough to need scrolling on a phone, as code lines in answers often are")
 }
-</code></pre>
-<table><thead><tr><th>Runtime</th><th class="right">Start</th><th class="right">Memory</th><th>Component model</th><th>Remarks</th></tr></thead>
-<tbody><tr><td>wasmtime</td><td class="right">0.4 ms</td><td class="right">12 MB</td><td>preview 3</td><td>the reference, moves fast</td></tr>
-<tr><td>wazero</td><td class="right">0.9 ms</td><td class="right">9 MB</td><td>none</td><td>pure Go, no C compiler needed</td></tr>
-<tr><td>WAMR</td><td class="right">0.2 ms</td><td class="right">1 MB</td><td>preview 2</td><td>for small devices</td></tr></tbody></table>
-<blockquote>
-<p>A quotation says what somebody else said.</p>
-</blockquote>`
+` + "```" + `
+
+| Runtime | Start | Memory | Component model | Remarks |
+|---|---:|---:|---|---|
+| wasmtime | 0.4 ms | 12 MB | preview 3 | the reference, moves fast |
+| wazero | 0.9 ms | 9 MB | none | pure Go, no C compiler needed |
+| WAMR | 0.2 ms | 1 MB | preview 2 | for small devices |
+
+> A quotation says what somebody else said.
+`
