@@ -78,7 +78,7 @@ func (TokenBudget) AfterModel(_ context.Context, r *agent.Run, resp *model.Respo
 	if limit <= 0 || !goesOn(r, resp) {
 		return agent.Decision{}, nil
 	}
-	st := agent.PerRun(r, tokenState{}, func() *tokenState { return &tokenState{} })
+	st := agent.PerRun(r, stateKey(NameTokenBudget), func() *tokenState { return &tokenState{} })
 	detail := fmt.Sprintf("%d of %d tokens", used, limit)
 	reason := &store.StopReason{Code: store.StopTokenCapped, Source: NameTokenBudget, Detail: detail}
 	switch {
@@ -117,7 +117,7 @@ func (TimeBudget) Spec() agent.Spec {
 }
 
 func timeOf(r *agent.Run) *timeState {
-	return agent.PerRun(r, timeState{}, func() *timeState { return &timeState{start: r.Now()} })
+	return agent.PerRun(r, stateKey(NameTimeBudget), func() *timeState { return &timeState{start: r.Now()} })
 }
 
 // BeforeRun implements agent.BeforeRunHook.

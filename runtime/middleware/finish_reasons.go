@@ -41,7 +41,7 @@ func (FinishReasons) Spec() agent.Spec {
 
 // AfterModel implements agent.AfterModelHook.
 func (FinishReasons) AfterModel(_ context.Context, r *agent.Run, resp *model.Response) (agent.Decision, error) {
-	st := agent.PerRun(r, cutState{}, func() *cutState { return &cutState{} })
+	st := agent.PerRun(r, stateKey(NameFinishReasons), func() *cutState { return &cutState{} })
 	if resp.Finish != model.FinishLength {
 		st.inRow = 0
 	}

@@ -36,6 +36,9 @@ const (
 	NameToolErrors           = "tool_errors"
 )
 
+// stateKey is the key of a middleware's state in a run.
+type stateKey string
+
 // Config is what the middlewares need from outside. The zero Config works.
 type Config struct {
 	Now   func() time.Time                                 // nil: time.Now

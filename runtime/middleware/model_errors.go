@@ -74,7 +74,7 @@ func (m *ModelErrors) WrapModel(next agent.ModelFunc) agent.ModelFunc {
 
 // try makes the attempts of one logical call.
 func (m *ModelErrors) try(ctx context.Context, r *agent.Run, req *model.Request, next agent.ModelFunc) (*model.Response, error) {
-	blind := agent.PerRun(r, blindState{}, func() *blindState { return &blindState{} })
+	blind := agent.PerRun(r, stateKey(NameModelErrors), func() *blindState { return &blindState{} })
 	wait := time.Duration(0)
 	for n := 1; ; n++ {
 		resp, err := next(ctx, r, blind.without(req))

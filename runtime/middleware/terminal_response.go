@@ -31,7 +31,7 @@ func (TerminalResponse) AfterModel(_ context.Context, r *agent.Run, resp *model.
 		len(resp.Message.Calls()) > 0 || strings.TrimSpace(resp.Message.TextOf()) != "" {
 		return agent.Decision{}, nil
 	}
-	st := agent.PerRun(r, terminalState{}, func() *terminalState { return &terminalState{} })
+	st := agent.PerRun(r, stateKey(NameTerminalResponse), func() *terminalState { return &terminalState{} })
 	if !st.asked && !r.Closing() {
 		st.asked = true
 		return agent.Decision{
