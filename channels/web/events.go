@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -58,7 +57,7 @@ func (c *Channel) listMessages(w http.ResponseWriter, r *http.Request, chat stri
 		}
 		return true
 	})
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil {
 		c.failStore(w, "list messages", err)
 		return
 	}
@@ -163,9 +162,6 @@ func (c *Channel) changedSince(r *http.Request, chat string, rev uint64) ([]stor
 		}
 		return len(out) <= maxReplay
 	})
-	if errors.Is(err, store.ErrNotFound) {
-		err = nil
-	}
 	slices.SortFunc(out, func(a, b store.ChatMessage) int {
 		if a.Rev < b.Rev {
 			return -1

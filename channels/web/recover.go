@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 
 	"deerbot/channels"
 	"deerbot/store"
@@ -48,7 +49,10 @@ func (c *Channel) each(ctx context.Context, chat string, after uint64, fn func(s
 	const batch = 256
 	for {
 		msgs, err := c.cfg.Log.ChatMessages(ctx, chat, after, batch)
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrNotFound): // a chat without messages
+			return nil
+		case err != nil:
 			return err
 		}
 		for _, m := range msgs {
