@@ -37,7 +37,7 @@ type Config struct {
 	APIURL  string // default https://api.telegram.org
 	Proxy   string // http, https, socks5 or socks5h URL; "" uses the environment's
 	Dialect cards.Dialect
-	Log     *slog.Logger     // default discards
+	Log     *slog.Logger     // says which channel it is; default discards
 	Now     func() time.Time // default time.Now
 
 	PollTimeout  time.Duration // of a long poll, default and most 50 s
@@ -123,7 +123,6 @@ func New(cfg Config) (*Channel, error) {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
-	c.log = c.log.With("channel", channelName)
 	if c.now == nil {
 		c.now = time.Now
 	}
