@@ -9,17 +9,21 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"deerbot/config/nearest"
 )
 
-// Bounds on what is read: a file larger than maxFile is not a configuration, and aliases are not followed deeper, nor
-// more nodes visited, than any honest file needs.
+// Bounds on what is read. No honest file comes near them; they keep a file that is none, or one made to harm, from
+// occupying the parser, whose time grows with the square of tokens and depth.
 const (
-	maxFile  = 1 << 20
-	maxDepth = 32
-	maxNodes = 100_000
+	maxFile   = 256 << 10 // bytes
+	maxTokens = 30_000
+	maxDepth  = 32      // of nesting, aliases included
+	maxNodes  = 100_000 // values visited, aliases followed
+	maxFaults = 50      // told at once
 )
 
 // decoder fills a Config from a parsed file. It goes on after a fault, so that one look at the output shows them all.
@@ -36,8 +40,11 @@ type decoder struct {
 }
 
 func (d *decoder) fault(line int, key, format string, args ...any) {
-	if len(d.faults) < 100 {
+	switch n := len(d.faults); {
+	case n < maxFaults:
 		d.faults = append(d.faults, &Fault{File: d.file, Line: line, Key: key, Text: fmt.Sprintf(format, args...)})
+	case n == maxFaults:
+		d.faults = append(d.faults, &Fault{File: d.file, Text: "there is more; correct these first"})
 	}
 }
 
@@ -51,7 +58,7 @@ func (d *decoder) decode(data []byte, cfg *Config) {
 	file, err := parseYAML(data)
 	if err != nil {
 		line, text := yamlError(err)
-		d.fault(line, "", "not valid YAML: %s", text)
+		d.fault(line, "", "cannot be read as YAML: %s", text)
 		return
 	}
 	var docs []ast.Node
@@ -81,14 +88,35 @@ func parseYAML(data []byte) (file *ast.File, err error) {
 			file, err = nil, errors.New("the file cannot be parsed")
 		}
 	}()
-	return parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	tokens := lexer.Tokenize(string(data))
+	if len(tokens) > maxTokens {
+		return nil, errors.New("the file is too long for a configuration")
+	}
+	depth, line, entries := 0, 0, 0
+	for _, tk := range tokens {
+		if tk.Position.Line != line {
+			line, entries = tk.Position.Line, 0
+		}
+		switch tk.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			depth--
+		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType:
+			entries++
+		}
+		if depth > maxDepth || entries > maxDepth*maxDepth {
+			return nil, errors.New("values are nested too deeply")
+		}
+	}
+	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
 // yamlError takes line and message out of an error of the YAML package, whose own text quotes the source.
 func yamlError(err error) (line int, text string) {
 	var ye yaml.Error
 	if !errors.As(err, &ye) {
-		return 0, "the file cannot be parsed"
+		return 0, err.Error() // one of ours
 	}
 	if tk := ye.GetToken(); tk != nil && tk.Position != nil {
 		line = tk.Position.Line

@@ -162,7 +162,7 @@ func TestLoadFaults(t *testing.T) {
 		{"mcp", "mcp: {servers: {a: {args: [x]}}}", `config.yaml:1: mcp.servers.a: has neither command nor url`},
 		{"alias", "data_dir: *nowhere", `config.yaml:1: data_dir: the alias points to no anchor`},
 		{"two documents", "locale: en\n---\nlocale: zh", `config.yaml:3: more than one YAML document; write one`},
-		{"syntax", "log:\n  level: [info", `config.yaml:2: not valid YAML: sequence end token ']' not found`},
+		{"syntax", "log:\n  level: [info", `config.yaml:2: cannot be read as YAML: sequence end token ']' not found`},
 		{"a list as the file", "- a", `config.yaml:1: want keys and values here, each on its own line`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -281,6 +281,41 @@ func TestAliasBombEnds(t *testing.T) {
 	}
 	if _, err := load(t, "agent: &a\n  tools: *a\n", nil); err == nil {
 		t.Error("an alias to itself was taken")
+	}
+}
+
+// TestHostileFilesEnd gives the loader files that occupy the YAML parser for minutes.
+func TestHostileFilesEnd(t *testing.T) {
+	var stairs strings.Builder
+	for i := range 700 {
+		stairs.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	for name, text := range map[string]string{
+		"huge":     strings.Repeat("x", maxFile+1),
+		"brackets": strings.Repeat("[", maxFile),
+		"closed":   strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000),
+		"braces":   strings.Repeat("{", maxFile),
+		"maps":     strings.Repeat("{a: ", maxFile/4),
+		"entries":  strings.Repeat("- ", maxFile/2),
+		"keys":     strings.Repeat("? ", maxFile/2),
+		"anchors":  strings.Repeat("&a ", maxFile/3),
+		"tags":     strings.Repeat("!a ", maxFile/3),
+		"lines":    strings.Repeat("a: b\n", maxFile/5),
+		"stairs":   stairs.String(),
+	} {
+		began := time.Now()
+		_, err := load(t, text, nil)
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+		if d := time.Since(began); d > 20*time.Second { // seconds where the machine is slow; minutes without the bounds
+			t.Errorf("%s: took %s", name, d)
+		}
+	}
+	_, err := load(t, strings.Repeat("a: b\n", 500), nil)
+	var fs Faults
+	if !errors.As(err, &fs) || len(fs) != maxFaults+1 {
+		t.Errorf("%d faults", len(fs))
 	}
 }
 
