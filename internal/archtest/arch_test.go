@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +33,7 @@ type graph map[string][]string
 // listPackages asks with -e: a package that does not compile is for the compiler to report.
 func listPackages(t *testing.T) []pkg {
 	t.Helper()
+	touchSources(t)
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Name,Doc,Imports,GoFiles,TestGoFiles,XTestGoFiles", "deerbot/...")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -46,6 +50,29 @@ func listPackages(t *testing.T) []pkg {
 			t.Fatal(err)
 		}
 		list = append(list, p)
+	}
+}
+
+// touchSources looks at every source file of the module. The go command notes what a test looks at, and does not see what
+// a child process reads: without this it would give a cached result after an import was added.
+func touchSources(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && d.Name() != ".."):
+			return filepath.SkipDir
+		case strings.HasSuffix(path, ".go"):
+			_, err = os.Stat(path)
+			if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+				err = nil
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -100,7 +100,7 @@ func sdkRules() []rule {
 		"github.com/openai/openai-go/v3/...":                  {"deerbot/runtime/model/openai"},
 		"github.com/anthropics/anthropic-sdk-go/...":          {"deerbot/runtime/model/anthropic"},
 		"go.etcd.io/bbolt/...":                                {"deerbot/store/boltstore"},
-		"github.com/alecthomas/kong/...":                      {"deerbot/cmd/deerbot"},
+		"github.com/alecthomas/kong/...":                      {"deerbot/cmd/deerbot", "deerbot/internal/wire/cmd/wire"},
 		"github.com/fsnotify/fsnotify/...":                    {"deerbot/config"},
 		"github.com/yuin/goldmark/...":                        {"deerbot/cards"},
 		"github.com/prometheus/client_golang/...":             {"deerbot/console", "deerbot/cmd/deerbot/internal/daemon"},
