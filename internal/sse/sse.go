@@ -64,7 +64,7 @@ func (r *Reader) Next() (Event, error) {
 	for {
 		line, err := r.line()
 		if err != nil {
-			if err == io.EOF && has {
+			if errors.Is(err, io.EOF) && has {
 				return Event{Type: typ, Data: r.data}, nil
 			}
 			return Event{}, err
@@ -110,7 +110,7 @@ func (r *Reader) All() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
 			ev, err := r.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			if !yield(ev, err) || err != nil {
@@ -146,7 +146,7 @@ func (r *Reader) line() ([]byte, error) {
 			r.fill()
 			continue
 		}
-		if r.err == io.EOF && scanned > 0 {
+		if errors.Is(r.err, io.EOF) && scanned > 0 {
 			r.off = r.end
 			return r.first(window), nil
 		}

@@ -63,8 +63,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // ClassOf returns the class of err, ClassNetwork when it is not an *Error.
 func ClassOf(err error) Class {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
 	}
 	return ClassNetwork

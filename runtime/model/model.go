@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -130,13 +131,13 @@ type ToolResult struct {
 
 // TextOf joins the text parts of m.
 func (m Message) TextOf() string {
-	var out string
+	var out strings.Builder
 	for _, p := range m.Parts {
 		if p.Kind == PartText {
-			out += p.Text
+			out.WriteString(p.Text)
 		}
 	}
-	return out
+	return out.String()
 }
 
 // Calls returns the tool calls of m in order.

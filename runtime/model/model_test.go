@@ -22,7 +22,8 @@ func TestEstimateMessages(t *testing.T) {
 		{Role: RoleAssistant, Parts: []Part{
 			{Kind: PartReasoning, Text: strings.Repeat("y", 40)},
 			{Kind: PartToolCall, Call: &ToolCall{Name: "name", Arguments: json.RawMessage(strings.Repeat("z", 40))}},
-			{Kind: PartToolCall}, {Kind: PartImage},
+			{Kind: PartToolCall},
+			{Kind: PartImage},
 		}},
 		{Role: RoleTool, Parts: []Part{{Kind: PartToolResult, Result: &ToolResult{Content: strings.Repeat("r", 80)}}}},
 	}

@@ -37,6 +37,7 @@ const user = `{"role":"user","content":"u"}`
 func use(id, name, input string) string {
 	return `{"type":"tool_use","id":"` + id + `","name":"` + name + `","input":` + input + `}`
 }
+
 func result(id string) string {
 	return `{"type":"tool_result","tool_use_id":"` + id + `","content":"r"}`
 }

@@ -191,11 +191,12 @@ func (v *validation) message(i int, m message) *script.Error {
 		return bad("messages: first message must use the \"user\" role")
 	}
 	msg := script.Message{Role: m.Role}
-	if m.Role == "user" {
+	switch m.Role {
+	case "user":
 		e = v.user(where, blocks, &msg)
-	} else if m.Role == "assistant" {
+	case "assistant":
 		e = v.assistant(where, blocks, &msg)
-	} else {
+	default:
 		e = bad("%s.role: Input should be 'user' or 'assistant'", where)
 	}
 	v.out.Messages = append(v.out.Messages, msg)
@@ -224,17 +225,17 @@ func (v *validation) user(where string, blocks []block, msg *script.Message) *sc
 				return bad("%s.content.%d: `tool_result` blocks must come first in the message", where, k)
 			}
 			v.pending = slices.Delete(slices.Clone(v.pending), at, at+1)
-			var text string
+			var text strings.Builder
 			if len(b.Content) > 0 {
 				inner, e := v.blocks(b.Content, fmt.Sprintf("%s.content.%d.content", where, k))
 				if e != nil {
 					return e
 				}
 				for _, c := range inner {
-					text += c.Text
+					text.WriteString(c.Text)
 				}
 			}
-			msg.Results = append(msg.Results, script.Result{CallID: b.ToolUseID, Text: text, IsError: b.IsError})
+			msg.Results = append(msg.Results, script.Result{CallID: b.ToolUseID, Text: text.String(), IsError: b.IsError})
 		default:
 			return bad("%s.content.%d: Input tag '%s' found using 'type' does not match any of the expected tags", where, k, b.Type)
 		}

@@ -101,8 +101,10 @@ func (s *Server) authorise(r *http.Request) *script.Error {
 		return &script.Error{Status: http.StatusUnauthorized, Type: "invalid_request_error", Message: "You didn't provide an API key."}
 	}
 	if s.Key != "" && key != s.Key {
-		return &script.Error{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key",
-			Message: "Incorrect API key provided: " + key + ". You can find your API key at https://platform.openai.com/account/api-keys."}
+		return &script.Error{
+			Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key",
+			Message: "Incorrect API key provided: " + key + ". You can find your API key at https://platform.openai.com/account/api-keys.",
+		}
 	}
 	return nil
 }

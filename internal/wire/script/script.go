@@ -7,6 +7,7 @@ package script
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -50,8 +51,8 @@ type Result struct {
 
 // LastUser is the text of the last user message that is not a bare tool result.
 func (r *Request) LastUser() string {
-	for i := len(r.Messages) - 1; i >= 0; i-- {
-		if m := r.Messages[i]; m.Role == "user" && m.Text != "" {
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role == "user" && m.Text != "" {
 			return m.Text
 		}
 	}

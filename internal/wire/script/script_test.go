@@ -70,7 +70,7 @@ func TestFaults(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("")).WithContext(t.Context())
 		func() {
 			defer func() {
-				if p := recover(); p != nil && p != http.ErrAbortHandler {
+				if p := recover(); p != nil && p != any(http.ErrAbortHandler) {
 					panic(p)
 				}
 			}()

@@ -146,7 +146,7 @@ func (m *Model) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.
 		defer func() { c.Close(done) }()
 		params, err := m.params(req)
 		if err != nil {
-			yield(model.Chunk{}, c.Protocol("the request cannot be encoded: "+err.Error()))
+			yield(model.Chunk{}, c.Unsendable(err))
 			return
 		}
 		var res *http.Response

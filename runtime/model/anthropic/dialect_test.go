@@ -38,8 +38,10 @@ const (
 )
 
 func text(s string) []string {
-	return []string{`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
-		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` + s + `"}}`, `{"type":"content_block_stop","index":0}`}
+	return []string{
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` + s + `"}}`, `{"type":"content_block_stop","index":0}`,
+	}
 }
 
 func TestUsageIncludesCache(t *testing.T) {
@@ -82,7 +84,10 @@ func TestC147OverloadInsideStream(t *testing.T) {
 func TestThinkingRoundTrip(t *testing.T) {
 	srv := &anthropic.Server{Strict: anthropic.Strict{Reasoning: true, Signatures: []string{"s1", "s2"}}, Respond: script.Queue(
 		script.Script{Parts: []script.Part{
-			{Reasoning: "one", Signature: "s1"}, {Redacted: "opaque"}, {Text: "Text."}, {Reasoning: "two", Signature: "s2"},
+			{Reasoning: "one", Signature: "s1"},
+			{Redacted: "opaque"},
+			{Text: "Text."},
+			{Reasoning: "two", Signature: "s2"},
 			{Call: &script.Call{ID: "c", Name: "read_file", Arguments: `{"p":1}`}},
 		}}, script.Text("done"))}
 	m := serve(t, srv, nil)
@@ -112,8 +117,10 @@ func TestThinkingRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []map[string]any{
-		{"type": "thinking", "thinking": "one", "signature": "s1"}, {"type": "redacted_thinking", "data": "opaque"},
-		{"type": "text", "text": "Text."}, {"type": "thinking", "thinking": "two", "signature": "s2"},
+		{"type": "thinking", "thinking": "one", "signature": "s1"},
+		{"type": "redacted_thinking", "data": "opaque"},
+		{"type": "text", "text": "Text."},
+		{"type": "thinking", "thinking": "two", "signature": "s2"},
 		{"type": "tool_use", "id": "c", "name": "read_file", "input": map[string]any{"p": 1.0}},
 	}
 	if diff := cmp.Diff(want, body.Messages[1].Content); diff != "" {
@@ -221,5 +228,14 @@ func TestInputInOnePiece(t *testing.T) {
 	}
 	if calls := r.Response.Message.Calls(); len(calls) != 1 || string(calls[0].Arguments) != `{"p":1}` {
 		t.Errorf("calls %+v", calls)
+	}
+}
+
+func TestUnsendable(t *testing.T) {
+	req := modeltest.Ask("hi")
+	req.Tools = []model.ToolSpec{{Name: "t", Schema: json.RawMessage(`{"type":`)}}
+	r := modeltest.Collect(t, serve(t, &anthropic.Server{}, nil).Stream(t.Context(), req))
+	if r.Err == nil || model.ClassOf(r.Err).Retryable() {
+		t.Errorf("error %v, want one that is not worth a retry", r.Err)
 	}
 }

@@ -16,7 +16,7 @@ func read(c *call.Call, body io.Reader, a *answer) error {
 	events := sse.NewReader(body)
 	for !a.stopped {
 		raw, err := events.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return c.Cut()
 		}
 		if err != nil {
@@ -30,10 +30,7 @@ func read(c *call.Call, body io.Reader, a *answer) error {
 		err = json.Unmarshal(data, &ev)
 		var wrongType *json.UnmarshalTypeError
 		if err != nil && !errors.As(err, &wrongType) {
-			if _, next := events.Next(); next == io.EOF {
-				return c.Cut()
-			}
-			return err
+			return c.Decoding(err, data)
 		}
 		if ev.Type == "" {
 			ev.Type = raw.Type

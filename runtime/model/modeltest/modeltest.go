@@ -81,8 +81,7 @@ func Collect(t testing.TB, seq iter.Seq2[model.Chunk, error]) Result {
 	}
 	switch {
 	case r.Err != nil:
-		var e *model.Error
-		if !errors.As(r.Err, &e) {
+		if _, ok := errors.AsType[*model.Error](r.Err); !ok {
 			t.Errorf("error %v is a %T, want *model.Error", r.Err, r.Err)
 		}
 	case r.Response == nil:

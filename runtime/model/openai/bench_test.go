@@ -53,8 +53,10 @@ func long() *model.Request {
 }
 
 func BenchmarkAdapter(b *testing.B) {
-	short := "data: " + strings.Join([]string{piece(`{"role":"assistant","content":""}`), piece(`{"content":"Hello"}`), finish("stop"),
-		`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1}}`, "[DONE]"}, "\n\ndata: ") + "\n\n"
+	short := "data: " + strings.Join([]string{
+		piece(`{"role":"assistant","content":""}`), piece(`{"content":"Hello"}`), finish("stop"),
+		`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1}}`, "[DONE]",
+	}, "\n\ndata: ") + "\n\n"
 	chatty := strings.Repeat("data: "+piece(`{"content":"word "}`)+"\n\n", 200) + short
 	for name, tc := range map[string]struct {
 		stream string

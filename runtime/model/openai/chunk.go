@@ -61,8 +61,7 @@ type usage struct {
 func decode(data []byte) (chunk, error) {
 	var c chunk
 	err := json.Unmarshal(data, &c)
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) { // the rest was decoded
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // the rest was decoded
 		err = nil
 	}
 	return c, err

@@ -140,3 +140,29 @@ func TestNotAnEventStream(t *testing.T) {
 		}
 	}
 }
+
+// TestLearnsNothingFromOverflow: some servers name both limit fields when the context is full.
+func TestLearnsNothingFromOverflow(t *testing.T) {
+	srv := &openai.Server{Respond: script.Queue(
+		script.Fail(400, "'max_tokens' or 'max_completion_tokens' is too large: 5000. This model's maximum context length is 8192 tokens and your request has 4000 input tokens."),
+		script.Fail(400, "max_tokens or max_completion_tokens must be at most 4096"),
+		script.Text("ok"))}
+	m := serve(t, srv, func(c *Config) { c.MaxOutputTokens = 5000 })
+	for _, want := range []model.Class{model.ClassOverflow, model.ClassBadRequest} {
+		if r := modeltest.Collect(t, m.Stream(t.Context(), modeltest.Ask("hi"))); r.Err == nil || model.ClassOf(r.Err) != want {
+			t.Errorf("error %v, want %s", r.Err, want)
+		}
+	}
+	if m.otherLimitField.Load() {
+		t.Error("the limit field was changed")
+	}
+}
+
+func TestUnsendable(t *testing.T) {
+	req := modeltest.Ask("hi")
+	req.Tools = []model.ToolSpec{{Name: "t", Schema: json.RawMessage(`{"type":`)}}
+	r := modeltest.Collect(t, serve(t, &openai.Server{}, nil).Stream(t.Context(), req))
+	if r.Err == nil || model.ClassOf(r.Err).Retryable() {
+		t.Errorf("error %v, want one that is not worth a retry", r.Err)
+	}
+}

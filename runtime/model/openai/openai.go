@@ -17,6 +17,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -187,7 +188,7 @@ func (m *Model) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.
 		c := call.Begin(ctx, m.calls)
 		drain := false
 		defer func() { c.Close(drain) }()
-		res, err := m.open(c, req)
+		res, err := m.open(c, req) //nolint:bodyclose // Close of the call closes it
 		if err != nil {
 			yield(model.Chunk{}, c.Fail(err))
 			return
@@ -210,7 +211,7 @@ func (m *Model) open(c *call.Call, req *model.Request) (*http.Response, error) {
 	for range 4 {
 		params, err := m.params(req)
 		if err != nil {
-			return nil, c.Protocol("the request cannot be encoded: " + err.Error())
+			return nil, c.Unsendable(err)
 		}
 		var res *http.Response
 		_, err = m.chat.New(c.Context(), params, option.WithMiddleware(c.RoundTrip), option.WithResponseBodyInto(&res))
@@ -227,23 +228,18 @@ func (m *Model) open(c *call.Call, req *model.Request) (*http.Response, error) {
 // learn reports whether err asks for another form of the request that was not tried yet.
 func (m *Model) learn(err error) bool {
 	var e *model.Error
-	if !errors.As(err, &e) || (e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity) {
+	if !errors.As(err, &e) || e.Class != model.ClassBadRequest {
 		return false
 	}
 	said := func(words ...string) bool {
-		for _, w := range words {
-			if !strings.Contains(e.Message, w) {
-				return false
-			}
-		}
-		return true
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(e.Message), w) })
 	}
 	switch {
-	case said("stream_options"), said("include_usage"):
+	case said("stream_options", "include_usage"):
 		return m.noStreamOptions.CompareAndSwap(false, true)
-	case said("max_tokens", "max_completion_tokens"), said("'max_tokens'", "not supported"), said("max_completion_tokens"):
+	case said("max_tokens", "max_completion_tokens") && said("support", "recogni", "unknown", "unexpected", "permitted", "instead"):
 		return m.otherLimitField.CompareAndSwap(false, true)
-	case said("reasoning_content", "passed back"), said("reasoning_content", "missing"), said("reasoning_content", "must"):
+	case said("reasoning_content") && said("passed back", "missing", "must", "required"):
 		return m.cfg.Replay != ReplayNever && m.alwaysReasoning.CompareAndSwap(false, true)
 	}
 	return false

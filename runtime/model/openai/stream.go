@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 
@@ -18,7 +19,7 @@ func (m *Model) read(c *call.Call, body io.Reader, a *answer) (done bool, err er
 		ev, err := events.Next()
 		if err != nil {
 			if a.finish == "" || c.Interrupted() {
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					return false, c.Cut()
 				}
 				return false, err
@@ -38,10 +39,7 @@ func (m *Model) read(c *call.Call, body io.Reader, a *answer) (done bool, err er
 		}
 		ch, err := decode(data)
 		if err != nil {
-			if _, next := events.Next(); next == io.EOF {
-				return false, c.Cut() // the end of the last event is missing
-			}
-			return false, err
+			return false, c.Decoding(err, data)
 		}
 		if ev.Type == "error" || ch.failed() {
 			return false, c.Refused(200, nil, fault.ParseBody(data))

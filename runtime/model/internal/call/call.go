@@ -120,6 +120,20 @@ func (c *Call) Protocol(what string) *model.Error {
 	return c.wrap(model.ClassProtocol, what, nil)
 }
 
+// Unsendable is the error of a request that has no wire form: the next attempt would fail alike.
+func (c *Call) Unsendable(err error) *model.Error {
+	return c.wrap(model.ClassBadRequest, "the request cannot be encoded: "+err.Error(), nil)
+}
+
+// Decoding classifies err, the failure to decode data. Data that ends too early was cut.
+func (c *Call) Decoding(err error, data []byte) *model.Error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && syntax.Offset >= int64(len(data)) {
+		return c.Cut()
+	}
+	return c.Protocol("an event is not valid JSON")
+}
+
 // Cut is the error of a stream that ended before the answer did.
 func (c *Call) Cut() *model.Error {
 	return c.wrap(model.ClassNetwork, "the stream ended before the answer was complete", nil)
@@ -139,8 +153,7 @@ func (c *Call) Interrupted() bool { return c.parent.Err() != nil }
 
 // Fail classifies err, the failure of a request or of reading its stream.
 func (c *Call) Fail(err error) *model.Error {
-	var known *model.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*model.Error](err); ok {
 		return known
 	}
 	cause := context.Cause(c.ctx)
@@ -158,12 +171,7 @@ func (c *Call) Fail(err error) *model.Error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return c.wrap(model.ClassNetwork, "the connection was cut", io.ErrUnexpectedEOF)
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return c.wrap(model.ClassProtocol, "an event is not valid JSON", nil)
-	}
-	var u *url.Error
-	if errors.As(err, &u) { // its text holds the URL
+	if u, ok := errors.AsType[*url.Error](err); ok { // its text holds the URL
 		err = u.Err
 	}
 	return c.wrap(model.ClassNetwork, fault.Clean(err.Error(), c.cfg.Secrets...), plain(err))

@@ -9,7 +9,7 @@ import (
 	"deerbot/runtime/model"
 )
 
-func TestClassify(t *testing.T) {
+func TestC145Classify(t *testing.T) {
 	for _, tc := range []struct {
 		status int
 		body   string
