@@ -153,6 +153,7 @@ func TestLoadFaults(t *testing.T) {
 		{"model output", "models:\n- {name: a, api_key: k, context_window: 2000, max_output_tokens: 2000}", `config.yaml:2: models[0].max_output_tokens: must be less than context_window (2000)`},
 		{"model reference", "agent: {goals: {model: judge}}", `config.yaml:1: agent.goals.model: "judge" is not the name of a model under models`},
 		{"on without token", "channels:\n  telegram:\n    enabled: true", `config.yaml:2: channels.telegram.token: is missing, and channels.telegram.enabled is true; set it or TELEGRAM_BOT_TOKEN`},
+		{"not a token", "channels: {telegram: {token: abc}}", `config.yaml:1: channels.telegram.token: is not a bot token; @BotFather gives one that begins with a number and a colon`},
 		{"on with half the tokens", "channels: {slack: {enabled: true, bot_token: x}}", `config.yaml:1: channels.slack.app_token: is missing, and channels.slack.enabled is true; set it or SLACK_APP_TOKEN`},
 		{"enabled", "channels: {telegram: {enabled: perhaps}}", `config.yaml:1: channels.telegram.enabled: must be auto, true or false`},
 		{"proxy", "channels: {telegram: {proxy: 'me:pw@host'}}", `config.yaml:1: channels.telegram.proxy: want a URL that starts with http:// or https:// or socks5:// or socks5h://`},

@@ -18,7 +18,7 @@ func TestSecretNeverPrints(t *testing.T) {
 server: {auth_token: KEY}
 models:
 - {name: a, api_key: KEY, headers: {Authorization: KEY}}
-channels: {telegram: {token: KEY, proxy: "http://u:KEY@h"}, slack: {bot_token: KEY, app_token: KEY}, discord: {token: KEY}, lark: {app_id: a, app_secret: KEY}}
+channels: {telegram: {token: "1:KEY", proxy: "http://u:KEY@h"}, slack: {bot_token: KEY, app_token: KEY}, discord: {token: KEY}, lark: {app_id: a, app_secret: KEY}}
 agent: {web: {search: {provider: brave, api_key: KEY}}}
 mcp: {servers: {s: {url: "https://h", headers: {A: KEY}, env: {B: KEY}}}}
 store: {dsn: KEY}
@@ -55,7 +55,7 @@ stream: {url: KEY}
 	if s.Reveal() != canary || !s.IsSet() || Secret("").String() != "" {
 		t.Error("the value itself is wrong")
 	}
-	if got := Secrets(cfg); len(got) != 2 || got[0] != canary {
+	if got := Secrets(cfg); len(got) != 3 || got[1] != canary {
 		t.Errorf("Secrets: %d values", len(got))
 	}
 }

@@ -21,8 +21,8 @@ type validator struct {
 }
 
 func (v *validator) fault(key, format string, args ...any) {
-	if v.known(key) {
-		return
+	if v.known(key) || slices.ContainsFunc(v.faults, func(f *Fault) bool { return f.Key == key }) {
+		return // one mistake is told once
 	}
 	f := &Fault{Key: key, Text: fmt.Sprintf(format, args...)}
 	// The line is that of the key, or of the nearest section around it that the file has.

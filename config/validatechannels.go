@@ -22,6 +22,7 @@ var (
 	larkID        = idForm{regexp.MustCompile(`^(ou|oc|on)_[0-9A-Za-z_-]+$`), "an id that starts with ou_ (person) or oc_ (chat)"}
 	larkUser      = idForm{regexp.MustCompile(`^(ou|on)_[0-9A-Za-z_-]+$`), "a person's id, which starts with ou_"}
 	webID         = idForm{regexp.MustCompile(`^[^\s]+$`), "an id without white space"}
+	telegramToken = regexp.MustCompile(`^[^:]+:.+$`)
 	guildCommands = regexp.MustCompile(`^(global|off|guild:[0-9]+)$`)
 )
 
@@ -29,7 +30,9 @@ func (v *validator) channels() {
 	c := &v.cfg.Channels
 
 	v.credentials("channels.telegram", c.Telegram.Enabled, need{"token", "TELEGRAM_BOT_TOKEN", c.Telegram.Token.IsSet()})
-	v.token("channels.telegram.token", c.Telegram.Token)
+	if v.token("channels.telegram.token", c.Telegram.Token); c.Telegram.Active() && c.Telegram.Token.IsSet() && !telegramToken.MatchString(c.Telegram.Token.Reveal()) {
+		v.fault("channels.telegram.token", "is not a bot token; @BotFather gives one that begins with a number and a colon")
+	}
 	v.url("channels.telegram.api_url", c.Telegram.APIURL, false, "http", "https")
 	v.options("channels.telegram", &c.Telegram.ChannelOptions, telegramID, telegramUser)
 
