@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
+	"text/tabwriter"
 )
 
 // Chain is middleware in its final order. It is safe for concurrent use when its middleware is.
@@ -190,7 +192,7 @@ func (g *graph) sort() ([]int, error) {
 	if len(out) < len(g.links) {
 		return nil, fmt.Errorf("middleware: the order is a cycle: %s", strings.Join(g.cycle(), " before "))
 	}
-	// An edge may have held back a middleware of an earlier phase only behind one of the same phase, so this is sorted.
+	// An edge never leads to an earlier phase, so what waits in a phase waits for that phase: the order keeps phases whole.
 	return out, nil
 }
 
@@ -259,6 +261,33 @@ func (g *graph) reaches(from, to int) bool {
 		}
 	}
 	return false
+}
+
+// Print writes what Describe returned as a table for people: the order, then for each middleware its hooks, edges,
+// surfaces and what its failure does.
+func Print(w io.Writer, list []Entry) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "\tNAME\tPHASE\tHOOKS\tON FAILURE\tBEFORE\tAFTER\tOBSERVES\tMUTATES")
+	for i, e := range list {
+		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i+1, e.Name, e.Phase, join(e.Hooks), e.OnFailure,
+			join(e.Before), join(e.After), join(e.Observes), join(e.Mutates))
+	}
+	fmt.Fprintln(tw)
+	for _, e := range list {
+		fmt.Fprintf(tw, "%s: %s\n", e.Name, e.Why)
+	}
+	return tw.Flush()
+}
+
+func join[S ~string](list []S) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = string(s)
+	}
+	return strings.Join(out, ",")
 }
 
 // Describe lists the chain in order.

@@ -31,11 +31,11 @@ type cutState struct{ inRow int }
 func (FinishReasons) Spec() agent.Spec {
 	return agent.Spec{
 		Name: NameFinishReasons, Phase: agent.PhaseGuard,
-		After:     []string{NameStepBudget, NameTokenBudget, NameTimeBudget, NameTerminalResponse},
+		After:     []string{NameStepBudget, NameTokenBudget, NameTimeBudget},
 		Mutates:   []agent.Surface{agent.SurfaceResponse},
 		OnFailure: agent.Closed,
-		Why: "last in order, so first to judge: the other guards must not act on calls that a filter cut, nor take a " +
-			"filtered answer for an empty one. Closed: half of a call must not be carried out.",
+		Why: "behind the budgets, so it judges before them: they must not act on calls that a content filter cut, which are " +
+			"dropped anyway. Closed: half of a call must not be carried out.",
 	}
 }
 

@@ -21,8 +21,8 @@ func (SystemCoalescing) Spec() agent.Spec {
 		Observes:  []agent.Surface{agent.SurfaceMessages},
 		Mutates:   []agent.Surface{agent.SurfaceMessages, agent.SurfaceSystem},
 		OnFailure: agent.Closed,
-		Why: "behind every injector, whose system messages it must see; before dangling_tool_calls, which must find calls " +
-			"and results without anything between them. Closed: a second system message can lose the rules.",
+		Why: "before dangling_tool_calls, which drops what stands in front of the first user message and would drop a system " +
+			"message there. Closed: a second system message can lose the rules.",
 	}
 }
 

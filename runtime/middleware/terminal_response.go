@@ -10,7 +10,8 @@ import (
 )
 
 // TerminalResponse does not let a run end in silence: an answer with neither text nor calls is asked for again once per
-// run, by a note nobody else sees. When that gives nothing either, the run ends as an error that says so.
+// run, by a note nobody else sees. When that gives nothing either, the run ends as an error that says so. Answers that a
+// filter or the length limit made empty are the business of [FinishReasons].
 type TerminalResponse struct{}
 
 type terminalState struct{ asked bool }
@@ -18,10 +19,9 @@ type terminalState struct{ asked bool }
 // Spec implements agent.Middleware.
 func (TerminalResponse) Spec() agent.Spec {
 	return agent.Spec{
-		Name: NameTerminalResponse, Phase: agent.PhaseGuard, Before: []string{NameFinishReasons},
+		Name: NameTerminalResponse, Phase: agent.PhaseGuard,
 		Observes: []agent.Surface{agent.SurfaceResponse}, OnFailure: agent.Open,
-		Why: "judges after finish_reasons, which knows why an answer is empty when a filter or the length limit made it so. " +
-			"Open: the worst is an empty answer.",
+		Why: "Open: the worst is an empty answer.",
 	}
 }
 
