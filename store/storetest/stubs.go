@@ -1,0 +1,3 @@
+package storetest
+
+var outboxTests, usageTests, userTests, scheduleTests, chatLogTests, lifeTests, engineTests, caseTests, modelTests []test
