@@ -11,6 +11,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"deerbot/channels"
+	"deerbot/internal/crash"
 )
 
 // wanted are the updates asked for; it is sent with every poll, because Telegram keeps the last list.
@@ -68,6 +69,9 @@ func (p *poller) run(ctx context.Context) error {
 			}
 			wait = 0
 			continue
+		}
+		if p.next > 0 {
+			crash.Point(crash.InboxAcked)
 		}
 		p.fails = 0
 		p.c.well()

@@ -108,7 +108,7 @@ func TestC109NewForgets(t *testing.T) {
 	ann := w.tg.Person("Ann", "ann")
 	dm := w.tg.DM(ann)
 	w.answer(dm, dm.Say(ann, "my code word is plum").ID, "re: my code word is plum")
-	w.answer(dm, dm.Say(ann, "/status").ID, "wire")
+	w.answer(dm, dm.Say(ann, "/status").ID, "Tokens")
 	said := dm.Say(ann, "/new")
 	if _, err := dm.Await(w.ctx(), said.ID, func(m telegram.Message) bool { return m.Bot }); err != nil {
 		t.Fatal(err)
