@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,6 +63,37 @@ func ResultMessage(id string, calls []model.ToolCall, text string, at time.Time)
 		}})
 	}
 	return m
+}
+
+// nameCalls gives each call of m an id that no other call of the thread has, and a name: some providers count from zero
+// in every answer or send none, and everything that follows a call follows its id.
+func (t *turn) nameCalls(m *model.Message) {
+	if len(m.Calls()) == 0 {
+		return
+	}
+	if t.callIDs == nil {
+		t.callIDs = map[string]bool{}
+		for _, old := range t.Log.Messages() {
+			for _, c := range old.Calls() {
+				t.callIDs[c.ID] = true
+			}
+		}
+	}
+	m.Parts = slices.Clone(m.Parts)
+	for i, p := range m.Parts {
+		if p.Kind != model.PartToolCall || p.Call == nil {
+			continue
+		}
+		c := *p.Call
+		if strings.TrimSpace(c.Name) == "" {
+			c.Name = "unknown_tool"
+		}
+		if strings.TrimSpace(c.ID) == "" || t.callIDs[c.ID] {
+			c.ID = "call_" + strings.ReplaceAll(t.NewID(), "-", "")
+		}
+		t.callIDs[c.ID] = true
+		m.Parts[i].Call = &c
+	}
 }
 
 // answerAll answers every call with the same error and runs none.

@@ -179,7 +179,32 @@ func TestStopDuringBackoff(t *testing.T) {
 	})
 }
 
-// C154: a call without a name is never sent back without one, and is answered.
+// Some providers count calls from zero in every answer, or send no ids: what happens is told by ids of our own.
+func TestCallIDsAreUnique(t *testing.T) {
+	same := calls("act", "act")
+	same.calls[0].ID, same.calls[1].ID = "call_0", "call_0"
+	none := calls("act")
+	none.calls[0].ID = ""
+	b := newBench(t, []tools.Tool{returns("act", "acted", nil)}, same, same, none, say("done"))
+	b.drive(t.Context())
+	seen := map[string]bool{}
+	for _, e := range of[event.ToolStarted](b.sink) {
+		if e.CallID == "" || seen[e.CallID] {
+			t.Errorf("call id %q is used again", e.CallID)
+		}
+		seen[e.CallID] = true
+	}
+	for i, e := range of[event.ToolFinished](b.sink) {
+		if !seen[e.CallID] || e.CallID != b.results()[i].CallID {
+			t.Errorf("finished call %q", e.CallID)
+		}
+	}
+	if len(seen) != 5 || !seen["call_0"] {
+		t.Errorf("ids %v", seen)
+	}
+}
+
+// C154: a call without a name is not kept without one, and is answered.
 func TestC154EmptyName(t *testing.T) {
 	a := calls("")
 	a.calls[0].ID = ""
@@ -187,9 +212,10 @@ func TestC154EmptyName(t *testing.T) {
 	if out := b.drive(t.Context()); out.State != store.RunSuccess {
 		t.Fatalf("%+v", out)
 	}
-	c := b.model.requests()[1].Messages[2].Calls()[0]
-	if c.Name != "unknown_tool" || c.ID == "" {
-		t.Errorf("replayed as %+v", c)
+	for _, c := range []model.ToolCall{b.model.requests()[1].Messages[2].Calls()[0], b.Log.Messages()[1].Calls()[0]} {
+		if c.Name != "unknown_tool" || c.ID == "" {
+			t.Errorf("kept or sent as %+v", c)
+		}
 	}
 }
 

@@ -83,6 +83,7 @@ type turn struct {
 	partial strings.Builder // text streamed by the attempt under way
 	shown   bool            // a delta of the attempt was published
 	first   time.Time       // first chunk of the attempt
+	callIDs map[string]bool // of all calls in the thread, made when the first call comes
 }
 
 func (t *turn) steps(ctx context.Context) Outcome {
@@ -135,6 +136,7 @@ func (t *turn) step(ctx context.Context) (bool, Outcome) {
 	msg.ID, msg.Role, msg.RunID, msg.At = t.NewID(), model.RoleAssistant, t.ID, t.Now()
 	info := t.Model.Info()
 	msg.Provider, msg.Model = info.Provider, info.Model
+	t.nameCalls(&msg)
 	calls := msg.Calls()
 	if t.Closing() && (decision == AskAgain || decision == CloseRun || decision < StripCalls && len(calls) > 0) {
 		// This was the closing answer, there is no other. The guard's note was meant for the model.
