@@ -80,6 +80,10 @@ func (o *outbox) post(ctx context.Context, rec store.Outgoing, c content) (<-cha
 	for len(rec.Parts) < max(1, len(c.Bodies)) {
 		rec.Parts = append(rec.Parts, store.OutgoingPart{State: store.DeliveryPending})
 	}
+	done, mine := o.reserve(rec.Key)
+	if !mine {
+		return done, nil // its record is on its way already
+	}
 	// When the call follows at once, the intent says so: one commit less before it.
 	rec.State = store.DeliveryPending
 	if o.ready(rec.Conversation) {
@@ -87,18 +91,39 @@ func (o *outbox) post(ctx context.Context, rec store.Outgoing, c content) (<-cha
 	}
 	got, created, err := o.b.store.PutOutgoing(ctx, &rec)
 	if err != nil {
+		o.release(rec.Key)
 		return nil, fmt.Errorf("outgoing %s: %w", rec.Key, err)
 	}
 	crash.Point(crash.OutboxIntent)
 	if !created && (got.State == store.DeliverySent || got.State == store.DeliveryPermanent) {
-		done := make(chan struct{})
-		close(done)
+		o.release(rec.Key)
 		return done, o.b.store.SettleInbound(ctx, rec.Settles...)
 	}
 	if !created {
 		got.Settles = rec.Settles
 	}
-	return o.enqueue(got), nil
+	o.enqueue(got)
+	return done, nil
+}
+
+// reserve claims a record's key for sending. Until release nobody else sends it, so what the store says of it when mine is
+// true stays true: without this, a restart's resend and the run's follower would both send.
+func (o *outbox) reserve(key string) (done chan struct{}, mine bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if done, ok := o.known[key]; ok {
+		return done, false
+	}
+	done = make(chan struct{})
+	o.known[key] = done
+	return done, true
+}
+
+func (o *outbox) release(key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.known[key])
+	delete(o.known, key)
 }
 
 // ready reports whether a record of p would be called for at once.
@@ -109,26 +134,18 @@ func (o *outbox) ready(p channels.Place) bool {
 	return idle && o.gate.penalty(p) <= 0
 }
 
-// enqueue hands a committed record to its chat's sender.
-func (o *outbox) enqueue(rec store.Outgoing) <-chan struct{} {
+// enqueue hands a committed record, whose key is reserved, to its chat's sender.
+func (o *outbox) enqueue(rec store.Outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if done, ok := o.known[rec.Key]; ok {
-		return done
-	}
-	done := make(chan struct{})
-	o.known[rec.Key] = done
 	scope := chatScope(rec.Conversation)
 	s := o.senders[scope]
 	if s == nil {
 		s = &sender{}
 		o.senders[scope] = s
-		s.queue = append(s.queue, rec)
 		o.b.spawn(func(ctx context.Context) { o.serve(ctx, scope, s) })
-		return done
 	}
 	s.queue = append(s.queue, rec)
-	return done
 }
 
 // serve sends a chat's records until none is left.
@@ -144,10 +161,7 @@ func (o *outbox) serve(ctx context.Context, scope string, s *sender) {
 		s.queue = s.queue[1:]
 		o.mu.Unlock()
 		o.deliver(ctx, &rec)
-		o.mu.Lock()
-		close(o.known[rec.Key])
-		delete(o.known, rec.Key)
-		o.mu.Unlock()
+		o.release(rec.Key)
 	}
 }
 

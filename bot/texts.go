@@ -99,7 +99,9 @@ func (o *outbox) resume(rec store.Outgoing) {
 		}
 		rec.State = store.DeliveryUnknown
 	}
-	o.enqueue(rec)
+	if _, mine := o.reserve(rec.Key); mine {
+		o.enqueue(rec)
+	}
 }
 
 // firstBlock is the beginning of a long Markdown text: whole lines up to some 1,500 characters, outside of a fence.
