@@ -128,7 +128,7 @@ func (t *turn) runCalls(ctx context.Context, calls []model.ToolCall) {
 	for i, c := range calls {
 		res := results[i]
 		if res == nil {
-			res = &callResult{text: ResultCancelled, isError: true}
+			res = &callResult{text: cancelText(ctx), isError: true}
 		}
 		m.Parts = append(m.Parts, model.Part{Kind: model.PartToolResult, Result: &model.ToolResult{
 			CallID: c.ID, Name: c.Name, Content: res.text, IsError: res.isError,
@@ -137,6 +137,17 @@ func (t *turn) runCalls(ctx context.Context, calls []model.ToolCall) {
 	}
 	t.Totals.ToolCalls += len(calls)
 	t.Log.Append(m)
+}
+
+// cancelText answers a call that the end of ctx cut off or kept from starting.
+func cancelText(ctx context.Context) string {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, ErrTimeCapped):
+		return "cancelled: the time for this task was over"
+	case errors.Is(cause, ErrInterrupted):
+		return "cancelled: a newer message took the place of this task"
+	}
+	return ResultCancelled
 }
 
 func (t *turn) readOnly(c model.ToolCall) bool {
@@ -188,7 +199,7 @@ func (t *turn) one(ctx context.Context, c model.ToolCall) *callResult {
 	if err != nil {
 		out.text, out.isError = err.Error(), true
 		if ctx.Err() != nil {
-			out.text = ResultCancelled
+			out.text = cancelText(ctx)
 		}
 	}
 	out.elapsed = t.Now().Sub(began)

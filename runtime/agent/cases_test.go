@@ -357,7 +357,7 @@ func TestNotesAreSpentOnSuccess(t *testing.T) {
 		b.drive(t.Context())
 		var got []bool
 		for _, req := range b.model.requests() {
-			got = append(got, lastText(req) == "mind the gap")
+			got = append(got, lastText(req) == "<system-reminder>\nmind the gap\n</system-reminder>")
 		}
 		if diff := cmp.Diff([]bool{true, true, true, false}, got); diff != "" {
 			t.Error(diff)
@@ -379,7 +379,7 @@ func TestNoteOfAFailedCallStays(t *testing.T) {
 	}
 	b.model.answers = []answer{say("done")}
 	b.drive(t.Context())
-	if got := lastText(b.model.requests()[1]); got != "mind the gap" {
+	if got := lastText(b.model.requests()[1]); !strings.Contains(got, "mind the gap") {
 		t.Errorf("the next call says %q", got)
 	}
 }

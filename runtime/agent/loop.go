@@ -211,7 +211,8 @@ func (t *turn) request() *model.Request {
 }
 
 // attachNotes puts the queued control text behind the thread, also what hooks have queued for this very call, and shuts
-// the tools of a closing call. It returns how many notes req carries.
+// the tools of a closing call. The tag around it is one that people and pages cannot write: theirs is taken apart. It
+// returns how many notes req carries.
 func (t *turn) attachNotes(req *model.Request) int {
 	t.mu.Lock()
 	notes := len(t.notes)
@@ -219,7 +220,7 @@ func (t *turn) attachNotes(req *model.Request) int {
 	req.NoTools = req.NoTools || t.closing
 	t.mu.Unlock()
 	if notes > 0 {
-		m := model.Text(fmt.Sprintf("note-%s-%d", t.ID, t.Step), model.RoleUser, text)
+		m := model.Text(fmt.Sprintf("note-%s-%d", t.ID, t.Step), model.RoleUser, "<system-reminder>\n"+text+"\n</system-reminder>")
 		m.Hidden, m.Origin = true, "framework"
 		req.Messages = append(req.Messages, m)
 	}
