@@ -3,6 +3,8 @@
 //	deerbot [run] [--config FILE]     run the daemon
 //	deerbot config check              validate the configuration
 //	deerbot config schema | example   print its JSON Schema, or a file with every key
+//	deerbot middleware                print the agent's middleware chain
+//	deerbot bench                     measure the whole process against wire-level servers
 //	deerbot version
 //
 // It exits with 0 when it was asked to stop, 1 when it failed, 2 when it was called or configured wrongly. The log goes to
@@ -41,7 +43,9 @@ type cli struct {
 
 	Run     struct{}   `cmd:"" default:"1" help:"Run the daemon. The default."`
 	Conf    configTree `cmd:"" name:"config" help:"Look at the configuration."`
-	Version struct{}   `cmd:"" help:"Print the version."`
+	Middleware struct{}  `cmd:"" help:"Print the agent's middleware chain: order, edges, surfaces, failure policies."`
+	Bench      benchTree `cmd:"" help:"Measure this machine: start daemons between wire-level servers and print the figures."`
+	Version    struct{}  `cmd:"" help:"Print the version."`
 }
 
 type configTree struct {
@@ -76,6 +80,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return write(stdout, stderr, config.Schema())
 	case "config example":
 		return write(stdout, stderr, config.Example())
+	case "middleware":
+		return printMiddleware(stdout, stderr)
+	case "bench":
+		return runBench(c.Bench, stdout, stderr)
 	case "version":
 		return write(stdout, stderr, []byte("deerbot "+version()+"\n"))
 	}

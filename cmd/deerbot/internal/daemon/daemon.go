@@ -309,6 +309,7 @@ func (d *Daemon) reloaded(next *config.Config, err error) {
 func (d *Daemon) Reload(ctx context.Context, next *config.Config) error {
 	old := d.cfg.Load()
 	live, restart := config.Diff(old, next)
+	next = config.Apply(old, next)
 	m, err := buildModels(ctx, next, d.opts.Env, d.log)
 	if err != nil {
 		return err
