@@ -103,14 +103,16 @@ func (r *Run) Reasons() []store.StopReason {
 	return append([]store.StopReason(nil), r.stop...)
 }
 
-// Note queues control text for the next model call. It is spent when that call succeeds and dropped at the run's end.
+// Note queues control text for the next model call, which for a BeforeModel hook is the one under way. It is spent when
+// that call succeeds and dropped at the run's end.
 func (r *Run) Note(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notes = append(r.notes, text)
 }
 
-// Close makes the next answer the last one: the model is offered no tools and told why.
+// Close makes the next answer the last one, which for a BeforeModel hook is the answer to the call under way: the model is
+// offered no tools and told why. A guard that judges an answer decides [CloseRun] instead.
 func (r *Run) Close(why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
