@@ -315,16 +315,16 @@ func latency(ctx context.Context, o Options) ([]Figure, error) {
 	for i := range o.Turns + 20 {
 		said := time.Now()
 		m := dm.Say(u, fmt.Sprintf("message %d", i))
-		got, err := dm.Await(ctx, m.ID, func(m telegram.Message) bool { return m.Bot })
-		if err != nil {
+		if _, err := dm.Await(ctx, m.ID, func(m telegram.Message) bool { return m.Bot }); err != nil {
 			return nil, err
 		}
+		seen := time.Now()
 		mu.Lock()
 		answered = asked
 		mu.Unlock()
 		if i >= 20 { // the first ones warm up
 			in = append(in, answered.Sub(said))
-			out = append(out, got.At.Sub(answered))
+			out = append(out, seen.Sub(answered))
 		}
 	}
 	return []Figure{
