@@ -1,25 +1,22 @@
 package boltstore
 
-// Buckets and what their keys are. conv stands for the four parts of a conversation key.
+// Buckets and what their keys are. conv stands for the four parts of a conversation key, time for eight bytes.
 var (
 	bMeta       = []byte("meta")        // name
-	bInbox      = []byte("inbox")       // entry id
+	bInbox      = []byte("inbox")       // entry id -> header (see inboxHeader), entry
 	bInboxQueue = []byte("inbox.queue") // conv, seq -> entry id; pending entries only
-	bInboxMsg   = []byte("inbox.msg")   // conv, message id -> entry id
 	bDedupe     = []byte("dedupe")      // channel, workspace, chat, dedupe key -> time
 	bDedupeTime = []byte("dedupe.time") // time, the key above
 	bConv       = []byte("conv")        // conv
-	bConvMsg    = []byte("conv.msg")    // channel, workspace, chat, message id -> conversation key
-	bThread     = []byte("thread")      // thread id
-	bCheck      = []byte("checkpoint")  // thread id, checkpoint id
-	bRun        = []byte("run")         // run id
-	bRunKey     = []byte("run.key")     // thread id, idempotency key -> run id
-	bRunActive  = []byte("run.active")  // thread id -> run id; the one active run of a thread
-	bRunPending = []byte("run.pending") // thread id, seq -> run id
+	bConvMsg    = []byte("conv.msg")    // channel, workspace, chat, message id -> topic, id of the inbox entry
+	bThread     = []byte("thread")      // thread id; all but what changes with every checkpoint
+	bThreadOf   = []byte("thread.of")   // thread id, tag, more: what belongs to a thread and is small, side by side
+	bCheck      = []byte("checkpoint")  // thread id, checkpoint id -> depth, checkpoint
+	bRun        = []byte("run")         // run id; what admission fixed
+	bRunState   = []byte("run.state")   // run id; what changes
 	bRunLive    = []byte("run.live")    // seq -> run id; all that are not terminal
-	bRunThread  = []byte("run.thread")  // thread id, seq -> run id
-	bJournal    = []byte("journal")     // run id, seq
-	bOut        = []byte("out")         // key
+	bJournal    = []byte("journal")     // run id, seq of the first -> list of events
+	bOut        = []byte("out")         // key -> header (see outHeader), record
 	bOutUnsent  = []byte("out.unsent")  // time, key
 	bOutRun     = []byte("out.run")     // run id, time, key
 	bOutDone    = []byte("out.done")    // time of the last update, key; for pruning
@@ -27,7 +24,7 @@ var (
 	bArtThread  = []byte("art.thread")  // thread id, artifact id
 	bArtRun     = []byte("art.run")     // run id, artifact id -> thread id
 	bUsage      = []byte("usage")       // time, row id
-	bUsageRun   = []byte("usage.run")   // run id, time, row id -> key in usage
+	bUsageRun   = []byte("usage.run")   // run id, time, row id
 	bUser       = []byte("user")        // user id
 	bConn       = []byte("connection")  // channel, workspace, account
 	bConnUser   = []byte("connection.user")
@@ -40,13 +37,31 @@ var (
 )
 
 var buckets = [][]byte{
-	bMeta, bInbox, bInboxQueue, bInboxMsg, bDedupe, bDedupeTime, bConv, bConvMsg, bThread, bCheck, bRun, bRunKey, bRunActive,
-	bRunPending, bRunLive, bRunThread, bJournal, bOut, bOutUnsent, bOutRun, bOutDone, bPenalty, bArtThread, bArtRun, bUsage,
-	bUsageRun, bUser, bConn, bConnUser, bSchedule, bSchedDue, bChat, bChatMsg, bChatID, bLife,
+	bMeta, bInbox, bInboxQueue, bDedupe, bDedupeTime, bConv, bConvMsg, bThread, bThreadOf, bCheck, bRun, bRunState, bRunLive,
+	bJournal, bOut, bOutUnsent, bOutRun, bOutDone, bPenalty, bArtThread, bArtRun, bUsage, bUsageRun, bUser, bConn, bConnUser,
+	bSchedule, bSchedDue, bChat, bChatMsg, bChatID, bLife,
 }
 
-// Names in bMeta.
-var (
-	kSchema = []byte("schema")
-	kSeq    = []byte("seq") // one rising number for all orders of arrival
+// appended are buckets whose keys only rise, so that their pages need no room for keys in between.
+var appended = map[string]bool{
+	string(bInbox): true, string(bDedupeTime): true, string(bRun): true, string(bRunState): true, string(bRunLive): true,
+	string(bJournal): true, string(bOutUnsent): true, string(bOutRun): true, string(bOutDone): true, string(bUsage): true,
+	string(bUsageRun): true,
+}
+
+// Tags in bThreadOf.
+const (
+	tagActive  = "a" // -> run id; the one active run
+	tagHead    = "h" // -> depth, time of the last change, checkpoint id; every thread has it
+	tagKey     = "k" // idempotency key -> run id
+	tagPending = "p" // seq -> run id
+	tagRun     = "r" // seq -> run id
 )
+
+// ofThread is a key in bThreadOf.
+func ofThread(thread, tag string, more ...byte) []byte {
+	return append(append(key(thread), tag...), more...)
+}
+
+// kSchema is the name of the layout's version in bMeta. The bucket's sequence gives all orders of arrival.
+var kSchema = []byte("schema")

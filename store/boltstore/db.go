@@ -1,10 +1,7 @@
 package boltstore
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,6 +37,7 @@ type Store struct {
 	closed bool
 	queue  chan *write
 	done   chan struct{}
+	damage atomic.Pointer[DamagedError] // set once: the file turned out to be damaged
 }
 
 var _ store.Store = (*Store)(nil)
@@ -189,139 +188,9 @@ func prepare(path string, db *bolt.DB) (err error) {
 	return full(path, err)
 }
 
-// write is one caller's function on its way into a transaction.
-type write struct {
-	fn   func(tx *bolt.Tx) error
-	err  error
-	done chan struct{}
-
-	mu      sync.Mutex
-	started bool
-	gone    bool // the caller left before it started
-}
-
-// claim marks w as started; false means that nobody waits for it.
-func (w *write) claim() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.started = true
-	return !w.gone
-}
-
-// leave gives w up unless it was started.
-func (w *write) leave() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.started {
-		return false
-	}
-	w.gone = true
-	return true
-}
-
-// update runs fn in a transaction that may carry other writes too. A write that was started is waited for, so its outcome
-// is never unknown.
-func (s *Store) update(ctx context.Context, op string, fn func(tx *bolt.Tx) error) error {
-	w := &write{fn: fn, done: make(chan struct{})}
-	s.mu.RLock()
-	if s.closed {
-		s.mu.RUnlock()
-		return fmt.Errorf("store: %s: %w", op, store.ErrClosed)
-	}
-	select {
-	case s.queue <- w:
-		s.mu.RUnlock()
-	case <-ctx.Done():
-		s.mu.RUnlock()
-		return fmt.Errorf("store: %s: %w", op, ctx.Err())
-	}
-	select {
-	case <-w.done:
-	case <-ctx.Done():
-		if w.leave() {
-			return fmt.Errorf("store: %s: %w", op, ctx.Err())
-		}
-		<-w.done
-	}
-	if w.err != nil {
-		return fmt.Errorf("store: %s: %w", op, w.err)
-	}
-	return nil
-}
-
-// maxBatch bounds the writes of one commit, and so the work that a failing one makes others do again.
-const maxBatch = 256
-
-// commit is the committer: it takes what is queued and makes one transaction of it.
-func (s *Store) commit() {
-	defer close(s.done)
-	batch := make([]*write, 0, maxBatch)
-	for first := range s.queue {
-		batch = append(batch[:0], first)
-	more:
-		for len(batch) < maxBatch {
-			select {
-			case w, ok := <-s.queue:
-				if !ok {
-					break more
-				}
-				batch = append(batch, w)
-			default:
-				break more
-			}
-		}
-		s.run(batch)
-	}
-}
-
-func (s *Store) run(batch []*write) {
-	live := batch[:0:len(batch)]
-	for _, w := range batch {
-		if w.claim() {
-			live = append(live, w)
-		} else {
-			close(w.done)
-		}
-	}
-	for len(live) > 0 {
-		failed := -1
-		err := s.db.Update(func(tx *bolt.Tx) error {
-			for i, w := range live {
-				if err := safely(w.fn, tx); err != nil {
-					failed = i
-					return err
-				}
-			}
-			return nil
-		})
-		if failed < 0 {
-			err = full(s.path, err)
-			for _, w := range live {
-				w.err = err
-				close(w.done)
-			}
-			return
-		}
-		w := live[failed]
-		w.err = full(s.path, err)
-		close(w.done)
-		live = append(live[:failed], live[failed+1:]...)
-	}
-}
-
-// safely turns a panic of one caller's function into that caller's error.
-func safely(fn func(tx *bolt.Tx) error, tx *bolt.Tx) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in a write: %v", p)
-		}
-	}()
-	return fn(tx)
-}
-
 // full makes ErrFull of the ways in which a disk or the size bound says no.
 func full(path string, err error) error {
-	if err == nil || !(errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, berrors.ErrMaxSizeReached)) {
+	if err == nil || errors.Is(err, store.ErrFull) || !noRoom(err) {
 		return err
 	}
 	free := ""
@@ -332,12 +201,28 @@ func full(path string, err error) error {
 	return fmt.Errorf("%w: %s%s: %w", store.ErrFull, path, free, err)
 }
 
+// noRoom reports whether a disk, a quota or a bound has no room. bbolt wraps some causes as text only.
+func noRoom(err error) bool {
+	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, berrors.ErrMaxSizeReached} {
+		if errors.Is(err, cause) || strings.Contains(err.Error(), cause.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
 // view runs fn in a read transaction.
-func (s *Store) view(ctx context.Context, op string, fn func(tx *bolt.Tx) error) error {
+func (s *Store) view(ctx context.Context, op string, fn func(tx *txn) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("store: %s: %w", op, err)
 	}
-	err := s.db.View(fn)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("store: %s: %w", op, &DamagedError{Path: s.path, Err: fmt.Errorf("%v", p)})
+		}
+	}()
+	err = s.db.View(func(tx *bolt.Tx) error { return fn(&txn{Tx: tx}) })
 	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		err = store.ErrClosed
 	}
@@ -360,85 +245,6 @@ func (s *Store) Close() error {
 	<-s.done
 	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("store %s: close: %w", s.path, err)
-	}
-	return nil
-}
-
-// key joins parts so that different sequences never collide: a zero byte inside a part becomes 0x00 0xFF, and 0x00 0x01
-// ends a part. The order of keys is the order of their parts.
-func key(parts ...string) []byte {
-	n := 0
-	for _, p := range parts {
-		n += len(p) + 2
-	}
-	out := make([]byte, 0, n)
-	for _, p := range parts {
-		for i := range len(p) {
-			out = append(out, p[i])
-			if p[i] == 0 {
-				out = append(out, 0xFF)
-			}
-		}
-		out = append(out, 0, 1)
-	}
-	return out
-}
-
-// num is n as eight bytes that sort like numbers.
-func num(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
-
-// when is t as eight bytes that sort by time.
-func when(t time.Time) []byte {
-	if t.IsZero() {
-		return num(0)
-	}
-	return num(uint64(t.UnixNano()) ^ 1<<63)
-}
-
-func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
-
-// put writes v as JSON.
-func put(b *bolt.Bucket, k []byte, v any) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if len(raw) > store.MaxValue {
-		return fmt.Errorf("%w: %d bytes, at most %d", store.ErrTooLarge, len(raw), store.MaxValue)
-	}
-	return b.Put(k, raw)
-}
-
-// get reads JSON. A missing key is ErrNotFound.
-func get[T any](b *bolt.Bucket, k []byte, what string) (T, error) {
-	var v T
-	raw := b.Get(k)
-	if raw == nil {
-		return v, fmt.Errorf("%s: %w", what, store.ErrNotFound)
-	}
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, fmt.Errorf("%s: %w", what, err)
-	}
-	return v, nil
-}
-
-// scan calls fn for the keys of b with the prefix, in order, until it returns false.
-func scan(b *bolt.Bucket, prefix []byte, fn func(k, v []byte) (bool, error)) error {
-	c := b.Cursor()
-	for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
-		if more, err := fn(k, v); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-// drop deletes keys that were collected before.
-func drop(b *bolt.Bucket, keys [][]byte) error {
-	for _, k := range keys {
-		if err := b.Delete(k); err != nil {
-			return err
-		}
 	}
 	return nil
 }

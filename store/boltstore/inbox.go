@@ -6,9 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"sort"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 
 	"deerbot/store"
 )
@@ -20,61 +19,147 @@ func chatKey(c store.ConversationKey, last string) []byte {
 }
 
 // nextSeq raises the store's sequence.
-func nextSeq(tx *bolt.Tx) (uint64, error) { return tx.Bucket(bMeta).NextSequence() }
+func nextSeq(tx *txn) (uint64, error) { return tx.Bucket(bMeta).NextSequence() }
+
+// inboxHeader is what the store knows of an entry without decoding it. The entry's own JSON has none of it.
+type inboxHeader struct {
+	seq   uint64
+	taken bool
+	run   string
+	conv  []byte // conv, as in the queue's keys
+}
+
+func (h *inboxHeader) append() []byte {
+	state := byte('p')
+	if h.taken {
+		state = 't'
+	}
+	out := binary.BigEndian.AppendUint64(append(make([]byte, 0, 9+len(h.run)+2+len(h.conv)), state), h.seq)
+	return append(append(out, key(h.run)...), h.conv...)
+}
+
+// openEntry takes an entry's record apart.
+func openEntry(v []byte) (h inboxHeader, body []byte, err error) {
+	raw, body, err := unseal(v)
+	if err != nil || len(raw) < 9 {
+		return h, nil, errHeader
+	}
+	h.taken, h.seq = raw[0] == 't', binary.BigEndian.Uint64(raw[1:])
+	h.run, h.conv, err = unkey(raw[9:])
+	return h, body, err
+}
+
+func decodeEntry(v []byte) (e store.InboxEntry, err error) {
+	h, body, err := openEntry(v)
+	if err != nil {
+		return e, err
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return e, err
+	}
+	e.Seq, e.RunID, e.State = h.seq, h.run, store.InboxPending
+	if h.taken {
+		e.State = store.InboxTaken
+	}
+	return e, nil
+}
+
+func encodeEntry(e store.InboxEntry) ([]byte, error) {
+	e.Seq, e.State, e.RunID, e.ReceivedAt = 0, "", "", e.ReceivedAt.UTC()
+	return encode(&e)
+}
+
+func getEntry(tx *txn, id string) (store.InboxEntry, error) {
+	v := tx.Bucket(bInbox).Get([]byte(id))
+	if v == nil {
+		return store.InboxEntry{}, fmt.Errorf("entry %s: %w", id, store.ErrNotFound)
+	}
+	e, err := decodeEntry(v)
+	if err != nil {
+		return e, fmt.Errorf("entry %s: %w", id, err)
+	}
+	return e, nil
+}
 
 // AcceptInbound implements store.Inbox.
 func (s *Store) AcceptInbound(ctx context.Context, e *store.InboxEntry) (accepted bool, err error) {
-	rec := *e
-	err = s.update(ctx, "accept", func(tx *bolt.Tx) error {
+	body, err := encodeEntry(*e)
+	if err != nil {
+		return false, fmt.Errorf("store: accept: %w", err)
+	}
+	conv, dk := convKey(e.Conversation), chatKey(e.Conversation, e.DedupeKey)
+	received := e.ReceivedAt
+	if received.IsZero() {
+		received = time.Now()
+	}
+	var seq uint64
+	err = s.update(ctx, "accept", func(tx *txn) (err error) {
 		accepted = false
-		dk := chatKey(rec.Conversation, rec.DedupeKey)
-		dedupe := tx.Bucket(bDedupe)
-		if dedupe.Get(dk) != nil {
-			return nil
-		}
-		seq, err := nextSeq(tx)
-		if err != nil {
-			return err
-		}
-		rec.Seq, rec.State = seq, store.InboxPending
-		at := when(rec.ReceivedAt)
-		if err := dedupe.Put(dk, at); err != nil {
-			return err
-		}
-		if err := tx.Bucket(bDedupeTime).Put(join(at, dk), nil); err != nil {
-			return err
-		}
-		if rec.MessageID != "" {
-			if err := tx.Bucket(bInboxMsg).Put(append(convKey(rec.Conversation), rec.MessageID...), []byte(rec.ID)); err != nil {
-				return err
-			}
-			if err := indexMessage(tx, rec.Conversation, rec.MessageID); err != nil {
+		if e.DedupeKey != "" {
+			known, err := remember(tx, dk, received)
+			if err != nil || known {
 				return err
 			}
 		}
-		if err := tx.Bucket(bInboxQueue).Put(join(convKey(rec.Conversation), num(seq)), []byte(rec.ID)); err != nil {
+		inbox := tx.Bucket(bInbox)
+		if inbox.Get([]byte(e.ID)) != nil {
+			return fmt.Errorf("entry %s exists: %w", e.ID, store.ErrConflict)
+		}
+		if seq, err = nextSeq(tx); err != nil {
+			return err
+		}
+		if e.MessageID != "" {
+			if err := tx.Bucket(bConvMsg).Put(chatKey(e.Conversation, e.MessageID), append(key(e.Conversation.Topic), e.ID...)); err != nil {
+				return err
+			}
+		}
+		if err := tx.Bucket(bInboxQueue).Put(join(conv, num(seq)), []byte(e.ID)); err != nil {
 			return err
 		}
 		accepted = true
-		return put(tx.Bucket(bInbox), []byte(rec.ID), &rec)
+		h := inboxHeader{seq: seq, conv: conv}
+		return inbox.Put([]byte(e.ID), seal(h.append(), body))
 	})
-	if accepted && err == nil {
-		e.Seq, e.State = rec.Seq, rec.State
+	if err != nil || !accepted {
+		return false, err
 	}
-	return accepted && err == nil, err
+	e.Seq, e.State, e.RunID = seq, store.InboxPending, ""
+	return true, nil
+}
+
+// remember notes a dedupe key, unless it is known and not too old.
+func remember(tx *txn, dk []byte, received time.Time) (known bool, err error) {
+	dedupe, times, at := tx.Bucket(bDedupe), tx.Bucket(bDedupeTime), when(received)
+	if old := dedupe.Get(dk); old != nil {
+		if len(old) != 8 {
+			return false, errHeader
+		}
+		if received.Before(timeOf(old).Add(store.DedupeKeep)) {
+			return true, nil
+		}
+		if err := times.Delete(join(old, dk)); err != nil { // else pruning the old time would forget the new key
+			return false, err
+		}
+	}
+	if err := dedupe.Put(dk, at); err != nil {
+		return false, err
+	}
+	return false, times.Put(join(at, dk), nil)
 }
 
 // PendingInbound implements store.Inbox.
 func (s *Store) PendingInbound(ctx context.Context, c store.ConversationKey, limit int) (out []store.InboxEntry, err error) {
-	err = s.view(ctx, "pending inbound", func(tx *bolt.Tx) error {
-		inbox := tx.Bucket(bInbox)
+	err = s.view(ctx, "pending inbound", func(tx *txn) error {
 		return scan(tx.Bucket(bInboxQueue), convKey(c), func(_, id []byte) (bool, error) {
-			e, err := get[store.InboxEntry](inbox, id, "entry")
+			if len(out) >= limit {
+				return false, nil
+			}
+			e, err := getEntry(tx, string(id))
 			if err != nil {
 				return false, err
 			}
 			out = append(out, e)
-			return len(out) < limit, nil
+			return true, nil
 		})
 	})
 	return out, err
@@ -82,7 +167,7 @@ func (s *Store) PendingInbound(ctx context.Context, c store.ConversationKey, lim
 
 // CountPending implements store.Inbox.
 func (s *Store) CountPending(ctx context.Context, c store.ConversationKey) (n int, err error) {
-	err = s.view(ctx, "count pending", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "count pending", func(tx *txn) error {
 		return scan(tx.Bucket(bInboxQueue), convKey(c), func(_, _ []byte) (bool, error) { n++; return true, nil })
 	})
 	return n, err
@@ -90,12 +175,14 @@ func (s *Store) CountPending(ctx context.Context, c store.ConversationKey) (n in
 
 // InboundByMessage implements store.Inbox.
 func (s *Store) InboundByMessage(ctx context.Context, c store.ConversationKey, messageID string) (e store.InboxEntry, err error) {
-	err = s.view(ctx, "inbound by message", func(tx *bolt.Tx) error {
-		id := tx.Bucket(bInboxMsg).Get(append(convKey(c), messageID...))
-		if id == nil {
-			return fmt.Errorf("message %s: %w", messageID, store.ErrNotFound)
+	err = s.view(ctx, "inbound by message", func(tx *txn) error {
+		_, id, err := messagePlace(tx, c, messageID)
+		if err != nil {
+			return err
 		}
-		e, err = get[store.InboxEntry](tx.Bucket(bInbox), id, "entry of message "+messageID)
+		if e, err = getEntry(tx, id); err == nil && e.Conversation != c {
+			e, err = store.InboxEntry{}, fmt.Errorf("message %s in %s: %w", messageID, c, store.ErrNotFound)
+		}
 		return err
 	})
 	return e, err
@@ -103,8 +190,8 @@ func (s *Store) InboundByMessage(ctx context.Context, c store.ConversationKey, m
 
 // Inbound implements store.Inbox.
 func (s *Store) Inbound(ctx context.Context, id string) (e store.InboxEntry, err error) {
-	err = s.view(ctx, "inbound", func(tx *bolt.Tx) error {
-		e, err = get[store.InboxEntry](tx.Bucket(bInbox), []byte(id), "entry "+id)
+	err = s.view(ctx, "inbound", func(tx *txn) error {
+		e, err = getEntry(tx, id)
 		return err
 	})
 	return e, err
@@ -112,43 +199,51 @@ func (s *Store) Inbound(ctx context.Context, id string) (e store.InboxEntry, err
 
 // ReplaceInbound implements store.Inbox.
 func (s *Store) ReplaceInbound(ctx context.Context, id string, payload []byte) error {
-	return s.update(ctx, "replace inbound", func(tx *bolt.Tx) error {
-		e, err := get[store.InboxEntry](tx.Bucket(bInbox), []byte(id), "entry "+id)
+	return s.update(ctx, "replace inbound", func(tx *txn) error {
+		e, err := getEntry(tx, id)
 		if err != nil {
 			return err
 		}
 		if e.State != store.InboxPending {
 			return fmt.Errorf("entry %s is taken: %w", id, store.ErrConflict)
 		}
+		h := inboxHeader{seq: e.Seq, conv: convKey(e.Conversation)}
 		e.Payload = payload
-		return put(tx.Bucket(bInbox), []byte(id), &e)
+		body, err := encodeEntry(e)
+		if err != nil {
+			return err
+		}
+		return tx.Bucket(bInbox).Put([]byte(id), seal(h.append(), body))
 	})
 }
 
-// TakeInbound implements store.Inbox.
+// TakeInbound implements store.Inbox. Entries that were settled meanwhile are passed over.
 func (s *Store) TakeInbound(ctx context.Context, runID string, ids ...string) error {
-	return s.update(ctx, "take inbound", func(tx *bolt.Tx) error {
-		inbox := tx.Bucket(bInbox)
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.update(ctx, "take inbound", func(tx *txn) error {
+		inbox, queue := tx.Bucket(bInbox), tx.Bucket(bInboxQueue)
 		for _, id := range ids {
-			raw := inbox.Get([]byte(id))
-			if raw == nil {
-				continue // settled already: its answer was quicker than this write
+			v := inbox.Get([]byte(id))
+			if v == nil {
+				continue // its answer was quicker than this write
 			}
-			var e store.InboxEntry
-			if err := json.Unmarshal(raw, &e); err != nil {
-				return err
+			h, body, err := openEntry(v)
+			if err != nil {
+				return fmt.Errorf("entry %s: %w", id, err)
 			}
-			if e.State == store.InboxTaken {
-				if e.RunID != runID {
-					return fmt.Errorf("entry %s is taken by run %q: %w", id, e.RunID, store.ErrConflict)
+			if h.taken {
+				if h.run != runID {
+					return fmt.Errorf("entry %s is taken by run %q: %w", id, h.run, store.ErrConflict)
 				}
 				continue
 			}
-			e.State, e.RunID = store.InboxTaken, runID
-			if err := tx.Bucket(bInboxQueue).Delete(join(convKey(e.Conversation), num(e.Seq))); err != nil {
+			if err := queue.Delete(join(h.conv, num(h.seq))); err != nil {
 				return err
 			}
-			if err := put(inbox, []byte(id), &e); err != nil {
+			h.taken, h.run = true, runID
+			if err := inbox.Put([]byte(id), seal(h.append(), body)); err != nil {
 				return err
 			}
 		}
@@ -161,26 +256,23 @@ func (s *Store) SettleInbound(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return s.update(ctx, "settle inbound", func(tx *bolt.Tx) error { return settle(tx, ids) })
+	return s.update(ctx, "settle inbound", func(tx *txn) error { return settle(tx, ids) })
 }
 
-func settle(tx *bolt.Tx, ids []string) error {
+// settle removes entries. The index of their messages goes on saying where they belong.
+func settle(tx *txn, ids []string) error {
 	inbox := tx.Bucket(bInbox)
 	for _, id := range ids {
-		raw := inbox.Get([]byte(id))
-		if raw == nil {
+		v := inbox.Get([]byte(id))
+		if v == nil {
 			continue
 		}
-		var e store.InboxEntry
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return err
+		h, _, err := openEntry(v)
+		if err != nil {
+			return fmt.Errorf("entry %s: %w", id, err)
 		}
-		if err := tx.Bucket(bInboxQueue).Delete(join(convKey(e.Conversation), num(e.Seq))); err != nil {
-			return err
-		}
-		mk := append(convKey(e.Conversation), e.MessageID...)
-		if bytes.Equal(tx.Bucket(bInboxMsg).Get(mk), []byte(id)) {
-			if err := tx.Bucket(bInboxMsg).Delete(mk); err != nil {
+		if !h.taken {
+			if err := tx.Bucket(bInboxQueue).Delete(join(h.conv, num(h.seq))); err != nil {
 				return err
 			}
 		}
@@ -193,16 +285,17 @@ func settle(tx *bolt.Tx, ids []string) error {
 
 // UnsettledInbound implements store.Inbox.
 func (s *Store) UnsettledInbound(ctx context.Context) (out []store.InboxEntry, err error) {
-	err = s.view(ctx, "unsettled inbound", func(tx *bolt.Tx) error {
-		return scan(tx.Bucket(bInbox), nil, func(_, v []byte) (bool, error) {
-			var e store.InboxEntry
-			if err := json.Unmarshal(v, &e); err != nil {
-				return false, err
+	err = s.view(ctx, "unsettled inbound", func(tx *txn) error {
+		return scan(tx.Bucket(bInbox), nil, func(k, v []byte) (bool, error) {
+			e, err := decodeEntry(v)
+			if err != nil {
+				return false, fmt.Errorf("entry %s: %w", k, err)
 			}
 			out = append(out, e)
 			return true, nil
 		})
 	})
+	sort.Slice(out, func(i, j int) bool { return out[i].Seq < out[j].Seq })
 	return out, err
 }
 
@@ -214,7 +307,7 @@ func (s *Store) PruneDedupe(ctx context.Context, before time.Time) (int, error) 
 	total := 0
 	for {
 		n := 0
-		err := s.update(ctx, "prune dedupe", func(tx *bolt.Tx) error {
+		err := s.update(ctx, "prune dedupe", func(tx *txn) error {
 			n = 0
 			limit := when(before)
 			var times, keys [][]byte
@@ -228,48 +321,12 @@ func (s *Store) PruneDedupe(ctx context.Context, before time.Time) (int, error) 
 			}
 			return drop(tx.Bucket(bDedupeTime), times)
 		})
-		total += n
-		if err != nil || n < pruneBatch {
+		if err != nil {
 			return total, err
 		}
+		total += n
+		if n < pruneBatch {
+			return total, nil
+		}
 	}
-}
-
-// ---- life ----
-
-// MarkStart implements store.Life.
-func (s *Store) MarkStart(ctx context.Context, now, since time.Time) (unclean []time.Time, err error) {
-	err = s.update(ctx, "mark start", func(tx *bolt.Tx) error {
-		unclean = nil
-		b := tx.Bucket(bLife)
-		var old [][]byte
-		if err := scan(b, nil, func(k, _ []byte) (bool, error) {
-			t := time.Unix(0, int64(binary.BigEndian.Uint64(k)^1<<63)).UTC()
-			if t.Before(since) {
-				old = append(old, bytes.Clone(k))
-			} else {
-				unclean = append(unclean, t)
-			}
-			return true, nil
-		}); err != nil {
-			return err
-		}
-		if err := drop(b, old); err != nil {
-			return err
-		}
-		return b.Put(when(now), nil)
-	})
-	return unclean, err
-}
-
-// MarkStop implements store.Life.
-func (s *Store) MarkStop(ctx context.Context) error {
-	return s.update(ctx, "mark stop", func(tx *bolt.Tx) error {
-		var all [][]byte
-		b := tx.Bucket(bLife)
-		if err := scan(b, nil, func(k, _ []byte) (bool, error) { all = append(all, bytes.Clone(k)); return true, nil }); err != nil {
-			return err
-		}
-		return drop(b, all)
-	})
 }

@@ -3,12 +3,9 @@ package boltstore
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 
 	"deerbot/store"
 )
@@ -17,82 +14,154 @@ func unsent(s store.DeliveryState) bool {
 	return s != store.DeliverySent && s != store.DeliveryPermanent
 }
 
-func outKey(o *store.Outgoing) []byte { return append(when(o.CreatedAt), o.Key...) }
+// outHeader is what the store knows of a record without decoding it: its times, whether it is done with, and its run.
+type outHeader struct {
+	created, updated time.Time
+	done             bool
+	run              string
+}
+
+func (h *outHeader) append() []byte {
+	done := byte(0)
+	if h.done {
+		done = 1
+	}
+	return join(when(h.created), when(h.updated), []byte{done}, []byte(h.run))
+}
+
+func (h *outHeader) unsentKey(k string) []byte { return append(when(h.created), k...) }
+func (h *outHeader) doneKey(k string) []byte   { return append(when(h.updated), k...) }
+func (h *outHeader) runKey(k string) []byte {
+	return join(key(h.run), when(h.created), []byte(k))
+}
+
+// openOut takes a record apart.
+func openOut(v []byte) (h outHeader, body []byte, err error) {
+	raw, body, err := unseal(v)
+	if err != nil || len(raw) < 17 {
+		return h, nil, errHeader
+	}
+	return outHeader{timeOf(raw), timeOf(raw[8:]), raw[16] == 1, string(raw[17:])}, body, nil
+}
+
+func getOut(tx *txn, k string) (o store.Outgoing, err error) {
+	v := tx.Bucket(bOut).Get([]byte(k))
+	if v == nil {
+		return o, fmt.Errorf("outgoing %s: %w", k, store.ErrNotFound)
+	}
+	h, body, err := openOut(v)
+	if err == nil {
+		err = json.Unmarshal(body, &o)
+	}
+	if err != nil {
+		return o, fmt.Errorf("outgoing %s: %w", k, err)
+	}
+	o.CreatedAt, o.UpdatedAt, o.RunID = h.created, h.updated, h.run
+	return o, nil
+}
+
+func encodeOut(o store.Outgoing) ([]byte, error) {
+	o.CreatedAt, o.UpdatedAt, o.NotBefore = time.Time{}, time.Time{}, o.NotBefore.UTC()
+	return encode(&o)
+}
 
 // PutOutgoing implements store.Outbox.
 func (s *Store) PutOutgoing(ctx context.Context, in *store.Outgoing) (got store.Outgoing, created bool, err error) {
-	err = s.update(ctx, "put outgoing", func(tx *bolt.Tx) error {
-		got, created = *in, false
+	body, err := encodeOut(*in)
+	if err != nil {
+		return got, false, fmt.Errorf("store: put outgoing: %w", err)
+	}
+	h := outHeader{in.CreatedAt, in.UpdatedAt, !unsent(in.State), in.RunID}
+	rec := seal(h.append(), body)
+	err = s.update(ctx, "put outgoing", func(tx *txn) error {
 		b := tx.Bucket(bOut)
-		if b.Get([]byte(in.Key)) != nil {
-			got, err = get[store.Outgoing](b, []byte(in.Key), "outgoing "+in.Key)
+		if created = b.Get([]byte(in.Key)) == nil; !created {
+			got, err = getOut(tx, in.Key)
 			return err
 		}
-		created = true
-		if err := put(b, []byte(got.Key), &got); err != nil {
+		got = *in
+		if err := b.Put([]byte(in.Key), rec); err != nil {
 			return err
 		}
-		if got.RunID != "" {
-			if err := tx.Bucket(bOutRun).Put(join(key(got.RunID), outKey(&got)), nil); err != nil {
+		if h.run != "" {
+			if err := tx.Bucket(bOutRun).Put(h.runKey(in.Key), nil); err != nil {
 				return err
 			}
 		}
-		return indexOutgoing(tx, nil, &got)
+		if h.done {
+			return tx.Bucket(bOutDone).Put(h.doneKey(in.Key), nil)
+		}
+		return tx.Bucket(bOutUnsent).Put(h.unsentKey(in.Key), nil)
 	})
-	return got, created && err == nil, err
+	if err != nil {
+		return store.Outgoing{}, false, err
+	}
+	return got, created, nil
 }
 
-// indexOutgoing keeps the two lists by state: what is not sent, and what is done with and may be pruned.
-func indexOutgoing(tx *bolt.Tx, old, o *store.Outgoing) error {
-	if old != nil && !unsent(old.State) {
-		if err := tx.Bucket(bOutDone).Delete(append(when(old.UpdatedAt), old.Key...)); err != nil {
-			return err
-		}
+// UpdateOutgoing implements store.Outbox. CreatedAt and RunID stay what they were.
+func (s *Store) UpdateOutgoing(ctx context.Context, o *store.Outgoing) error {
+	body, err := encodeOut(*o)
+	if err != nil {
+		return fmt.Errorf("store: update outgoing: %w", err)
 	}
-	if unsent(o.State) {
-		return tx.Bucket(bOutUnsent).Put(outKey(o), nil)
-	}
-	if err := tx.Bucket(bOutUnsent).Delete(outKey(o)); err != nil {
-		return err
-	}
-	return tx.Bucket(bOutDone).Put(append(when(o.UpdatedAt), o.Key...), nil)
-}
-
-// UpdateOutgoing implements store.Outbox.
-func (s *Store) UpdateOutgoing(ctx context.Context, in *store.Outgoing) error {
-	rec := *in
-	return s.update(ctx, "update outgoing", func(tx *bolt.Tx) error {
+	return s.update(ctx, "update outgoing", func(tx *txn) error {
 		b := tx.Bucket(bOut)
-		old, err := get[store.Outgoing](b, []byte(rec.Key), "outgoing "+rec.Key)
+		v := b.Get([]byte(o.Key))
+		if v == nil {
+			return fmt.Errorf("outgoing %s: %w", o.Key, store.ErrNotFound)
+		}
+		old, _, err := openOut(v)
 		if err != nil {
+			return fmt.Errorf("outgoing %s: %w", o.Key, err)
+		}
+		h := outHeader{old.created, o.UpdatedAt, !unsent(o.State), old.run}
+		if err := b.Put([]byte(o.Key), seal(h.append(), body)); err != nil {
 			return err
 		}
-		rec.CreatedAt = old.CreatedAt
-		if err := put(b, []byte(rec.Key), &rec); err != nil {
+		if err := reindex(tx, o.Key, &old, &h); err != nil {
 			return err
 		}
-		if err := indexOutgoing(tx, &old, &rec); err != nil {
-			return err
-		}
-		for i, p := range rec.Parts {
-			if p.MessageID == "" || i < len(old.Parts) && old.Parts[i].MessageID == p.MessageID && old.Conversation == rec.Conversation && old.Parts[i].State == p.State {
+		for _, p := range o.Parts {
+			if p.MessageID == "" {
 				continue
 			}
-			if err := indexMessage(tx, rec.Conversation, p.MessageID); err != nil {
+			if err := indexMessage(tx, o.Conversation, p.MessageID); err != nil {
 				return err
 			}
 		}
-		if unsent(rec.State) {
+		if !h.done {
 			return nil
 		}
-		return settle(tx, rec.Settles)
+		return settle(tx, o.Settles)
 	})
+}
+
+// reindex keeps the two lists by state: what is not sent, and what is done with and may be pruned.
+func reindex(tx *txn, k string, old, h *outHeader) error {
+	if old.done && (!h.done || !old.updated.Equal(h.updated)) {
+		if err := tx.Bucket(bOutDone).Delete(old.doneKey(k)); err != nil {
+			return err
+		}
+	}
+	if h.done {
+		if !old.done {
+			if err := tx.Bucket(bOutUnsent).Delete(old.unsentKey(k)); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(bOutDone).Put(h.doneKey(k), nil)
+	}
+	if old.done {
+		return tx.Bucket(bOutUnsent).Put(h.unsentKey(k), nil)
+	}
+	return nil
 }
 
 // Outgoing implements store.Outbox.
 func (s *Store) Outgoing(ctx context.Context, k string) (o store.Outgoing, err error) {
-	err = s.view(ctx, "outgoing", func(tx *bolt.Tx) error {
-		o, err = get[store.Outgoing](tx.Bucket(bOut), []byte(k), "outgoing "+k)
+	err = s.view(ctx, "outgoing", func(tx *txn) error {
+		o, err = getOut(tx, k)
 		return err
 	})
 	return o, err
@@ -100,9 +169,9 @@ func (s *Store) Outgoing(ctx context.Context, k string) (o store.Outgoing, err e
 
 // UnsentOutgoing implements store.Outbox.
 func (s *Store) UnsentOutgoing(ctx context.Context) (out []store.Outgoing, err error) {
-	err = s.view(ctx, "unsent outgoing", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "unsent outgoing", func(tx *txn) error {
 		return scan(tx.Bucket(bOutUnsent), nil, func(k, _ []byte) (bool, error) {
-			o, err := get[store.Outgoing](tx.Bucket(bOut), k[8:], "outgoing")
+			o, err := getOut(tx, string(k[8:]))
 			out = append(out, o)
 			return true, err
 		})
@@ -112,10 +181,10 @@ func (s *Store) UnsentOutgoing(ctx context.Context) (out []store.Outgoing, err e
 
 // RunOutgoing implements store.Outbox.
 func (s *Store) RunOutgoing(ctx context.Context, runID string) (out []store.Outgoing, err error) {
-	err = s.view(ctx, "outgoing of run", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "outgoing of run", func(tx *txn) error {
 		prefix := key(runID)
 		return scan(tx.Bucket(bOutRun), prefix, func(k, _ []byte) (bool, error) {
-			o, err := get[store.Outgoing](tx.Bucket(bOut), k[len(prefix)+8:], "outgoing")
+			o, err := getOut(tx, string(k[len(prefix)+8:]))
 			out = append(out, o)
 			return true, err
 		})
@@ -128,8 +197,8 @@ func (s *Store) PruneOutgoing(ctx context.Context, before time.Time) (int, error
 	total := 0
 	for {
 		n := 0
-		err := s.update(ctx, "prune outgoing", func(tx *bolt.Tx) error {
-			limit := when(before)
+		err := s.update(ctx, "prune outgoing", func(tx *txn) error {
+			limit, b := when(before), tx.Bucket(bOut)
 			var keys [][]byte
 			c := tx.Bucket(bOutDone).Cursor()
 			for k, _ := c.First(); k != nil && bytes.Compare(k[:8], limit) < 0 && len(keys) < pruneBatch; k, _ = c.Next() {
@@ -137,31 +206,34 @@ func (s *Store) PruneOutgoing(ctx context.Context, before time.Time) (int, error
 			}
 			n = len(keys)
 			for _, k := range keys {
-				o, err := get[store.Outgoing](tx.Bucket(bOut), k[8:], "outgoing")
+				h, _, err := openOut(b.Get(k[8:]))
 				if err != nil {
-					return err
+					return fmt.Errorf("outgoing %s: %w", k[8:], err)
 				}
-				if o.RunID != "" {
-					if err := tx.Bucket(bOutRun).Delete(join(key(o.RunID), outKey(&o))); err != nil {
+				if h.run != "" {
+					if err := tx.Bucket(bOutRun).Delete(h.runKey(string(k[8:]))); err != nil {
 						return err
 					}
 				}
-				if err := tx.Bucket(bOut).Delete(k[8:]); err != nil {
+				if err := b.Delete(k[8:]); err != nil {
 					return err
 				}
 			}
 			return drop(tx.Bucket(bOutDone), keys)
 		})
-		total += n
-		if err != nil || n < pruneBatch {
+		if err != nil {
 			return total, err
+		}
+		total += n
+		if n < pruneBatch {
+			return total, nil
 		}
 	}
 }
 
 // PutPenalty implements store.Outbox.
 func (s *Store) PutPenalty(ctx context.Context, scope string, until time.Time) error {
-	return s.update(ctx, "put penalty", func(tx *bolt.Tx) error {
+	return s.update(ctx, "put penalty", func(tx *txn) error {
 		if !until.After(time.Now()) {
 			return tx.Bucket(bPenalty).Delete([]byte(scope))
 		}
@@ -172,86 +244,16 @@ func (s *Store) PutPenalty(ctx context.Context, scope string, until time.Time) e
 // Penalties implements store.Outbox.
 func (s *Store) Penalties(ctx context.Context, now time.Time) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
-	err := s.view(ctx, "penalties", func(tx *bolt.Tx) error {
+	err := s.view(ctx, "penalties", func(tx *txn) error {
 		return scan(tx.Bucket(bPenalty), nil, func(k, v []byte) (bool, error) {
 			if len(v) != 8 {
 				return false, fmt.Errorf("penalty of %d bytes", len(v))
 			}
-			if until := time.Unix(0, int64(binary.BigEndian.Uint64(v)^1<<63)).UTC(); until.After(now) {
+			if until := timeOf(v); until.After(now) {
 				out[string(k)] = until
 			}
 			return true, nil
 		})
 	})
 	return out, err
-}
-
-// ThreadArtifacts implements store.Artifacts.
-func (s *Store) ThreadArtifacts(ctx context.Context, threadID string) (out []store.Artifact, err error) {
-	err = s.view(ctx, "artifacts", func(tx *bolt.Tx) error {
-		return scan(tx.Bucket(bArtThread), key(threadID), func(_, v []byte) (bool, error) {
-			var a store.Artifact
-			err := json.Unmarshal(v, &a)
-			out = append(out, a)
-			return true, err
-		})
-	})
-	return out, err
-}
-
-// RunArtifacts implements store.Artifacts.
-func (s *Store) RunArtifacts(ctx context.Context, runID string) (out []store.Artifact, err error) {
-	err = s.view(ctx, "artifacts of run", func(tx *bolt.Tx) error {
-		prefix := key(runID)
-		return scan(tx.Bucket(bArtRun), prefix, func(k, thread []byte) (bool, error) {
-			a, err := get[store.Artifact](tx.Bucket(bArtThread), append(key(string(thread)), k[len(prefix):]...), "artifact")
-			out = append(out, a)
-			return true, err
-		})
-	})
-	return out, err
-}
-
-// RunUsage implements store.Usage.
-func (s *Store) RunUsage(ctx context.Context, runID string) (out []store.UsageRow, err error) {
-	err = s.view(ctx, "usage of run", func(tx *bolt.Tx) error {
-		prefix := key(runID)
-		return scan(tx.Bucket(bUsageRun), prefix, func(k, _ []byte) (bool, error) {
-			r, err := get[store.UsageRow](tx.Bucket(bUsage), k[len(prefix):], "usage row")
-			out = append(out, r)
-			return true, err
-		})
-	})
-	return out, err
-}
-
-// UsageBetween implements store.Usage.
-func (s *Store) UsageBetween(ctx context.Context, from, to time.Time, fn func(store.UsageRow) bool) error {
-	at, end := when(from), when(to)
-	for {
-		var page []store.UsageRow
-		err := s.view(ctx, "usage", func(tx *bolt.Tx) error {
-			c := tx.Bucket(bUsage).Cursor()
-			for k, v := c.Seek(at); k != nil && bytes.Compare(k[:8], end) < 0 && len(page) < 500; k, v = c.Next() {
-				var r store.UsageRow
-				if err := json.Unmarshal(v, &r); err != nil {
-					return err
-				}
-				page = append(page, r)
-				at = append(bytes.Clone(k), 0) // the next page begins behind this key
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		for _, r := range page {
-			if !fn(r) {
-				return nil
-			}
-		}
-		if len(page) < 500 {
-			return nil
-		}
-	}
 }

@@ -7,20 +7,18 @@ import (
 	"sort"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"deerbot/store"
 )
 
 // PutUser implements store.Users.
 func (s *Store) PutUser(ctx context.Context, u *store.User) error {
 	rec := *u
-	return s.update(ctx, "put user", func(tx *bolt.Tx) error { return put(tx.Bucket(bUser), []byte(rec.ID), &rec) })
+	return s.update(ctx, "put user", func(tx *txn) error { return put(tx.Bucket(bUser), []byte(rec.ID), &rec) })
 }
 
 // User implements store.Users.
 func (s *Store) User(ctx context.Context, id string) (u store.User, err error) {
-	err = s.view(ctx, "user", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "user", func(tx *txn) error {
 		u, err = get[store.User](tx.Bucket(bUser), []byte(id), "user "+id)
 		return err
 	})
@@ -30,7 +28,7 @@ func (s *Store) User(ctx context.Context, id string) (u store.User, err error) {
 // PutConnection implements store.Users.
 func (s *Store) PutConnection(ctx context.Context, c *store.Connection) (prev string, err error) {
 	rec := *c
-	err = s.update(ctx, "put connection", func(tx *bolt.Tx) error {
+	err = s.update(ctx, "put connection", func(tx *txn) error {
 		prev = ""
 		k := key(rec.Channel, rec.Workspace, rec.Account)
 		if tx.Bucket(bConn).Get(k) != nil {
@@ -55,7 +53,7 @@ func (s *Store) PutConnection(ctx context.Context, c *store.Connection) (prev st
 
 // ConnectionOf implements store.Users.
 func (s *Store) ConnectionOf(ctx context.Context, channel, workspace, account string) (c store.Connection, err error) {
-	err = s.view(ctx, "connection", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "connection", func(tx *txn) error {
 		c, err = get[store.Connection](tx.Bucket(bConn), key(channel, workspace, account), "connection")
 		return err
 	})
@@ -64,7 +62,7 @@ func (s *Store) ConnectionOf(ctx context.Context, channel, workspace, account st
 
 // DeleteConnection implements store.Users. Deleting what is not there is fine.
 func (s *Store) DeleteConnection(ctx context.Context, channel, workspace, account string) error {
-	return s.update(ctx, "delete connection", func(tx *bolt.Tx) error {
+	return s.update(ctx, "delete connection", func(tx *txn) error {
 		k := key(channel, workspace, account)
 		if tx.Bucket(bConn).Get(k) == nil {
 			return nil
@@ -82,7 +80,7 @@ func (s *Store) DeleteConnection(ctx context.Context, channel, workspace, accoun
 
 // UserConnections implements store.Users.
 func (s *Store) UserConnections(ctx context.Context, userID string) (out []store.Connection, err error) {
-	err = s.view(ctx, "connections of user", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "connections of user", func(tx *txn) error {
 		prefix := key(userID)
 		return scan(tx.Bucket(bConnUser), prefix, func(k, _ []byte) (bool, error) {
 			c, err := get[store.Connection](tx.Bucket(bConn), k[len(prefix):], "connection")
@@ -96,7 +94,7 @@ func (s *Store) UserConnections(ctx context.Context, userID string) (out []store
 func dueKey(sc *store.Schedule) []byte { return append(when(sc.Next), sc.ID...) }
 
 // undue takes a schedule's present entry off the list of due ones.
-func undue(tx *bolt.Tx, id string) error {
+func undue(tx *txn, id string) error {
 	if tx.Bucket(bSchedule).Get([]byte(id)) == nil {
 		return nil
 	}
@@ -110,7 +108,7 @@ func undue(tx *bolt.Tx, id string) error {
 // PutSchedule implements store.Schedules.
 func (s *Store) PutSchedule(ctx context.Context, in *store.Schedule) error {
 	rec := *in
-	return s.update(ctx, "put schedule", func(tx *bolt.Tx) error {
+	return s.update(ctx, "put schedule", func(tx *txn) error {
 		if err := undue(tx, rec.ID); err != nil {
 			return err
 		}
@@ -125,7 +123,7 @@ func (s *Store) PutSchedule(ctx context.Context, in *store.Schedule) error {
 
 // Schedule implements store.Schedules.
 func (s *Store) Schedule(ctx context.Context, id string) (sc store.Schedule, err error) {
-	err = s.view(ctx, "schedule", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "schedule", func(tx *txn) error {
 		sc, err = get[store.Schedule](tx.Bucket(bSchedule), []byte(id), "schedule "+id)
 		return err
 	})
@@ -134,7 +132,7 @@ func (s *Store) Schedule(ctx context.Context, id string) (sc store.Schedule, err
 
 // DeleteSchedule implements store.Schedules. Deleting what is not there is fine.
 func (s *Store) DeleteSchedule(ctx context.Context, id string) error {
-	return s.update(ctx, "delete schedule", func(tx *bolt.Tx) error {
+	return s.update(ctx, "delete schedule", func(tx *txn) error {
 		if err := undue(tx, id); err != nil {
 			return err
 		}
@@ -144,7 +142,7 @@ func (s *Store) DeleteSchedule(ctx context.Context, id string) error {
 
 // Schedules implements store.Schedules.
 func (s *Store) Schedules(ctx context.Context, c store.ConversationKey) (out []store.Schedule, err error) {
-	err = s.view(ctx, "schedules", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "schedules", func(tx *txn) error {
 		return scan(tx.Bucket(bSchedule), nil, func(_, v []byte) (bool, error) {
 			var sc store.Schedule
 			if err := json.Unmarshal(v, &sc); err != nil {
@@ -161,7 +159,7 @@ func (s *Store) Schedules(ctx context.Context, c store.ConversationKey) (out []s
 
 // DueSchedules implements store.Schedules.
 func (s *Store) DueSchedules(ctx context.Context, now time.Time, limit int) (out []store.Schedule, err error) {
-	err = s.view(ctx, "due schedules", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "due schedules", func(tx *txn) error {
 		end := when(now)
 		c := tx.Bucket(bSchedDue).Cursor()
 		for k, _ := c.First(); k != nil && bytes.Compare(k[:8], end) <= 0 && len(out) < limit; k, _ = c.Next() {
@@ -182,7 +180,7 @@ type chatHead struct {
 	Seq, Rev uint64
 }
 
-func getChat(tx *bolt.Tx, chat string) (chatHead, error) {
+func getChat(tx *txn, chat string) (chatHead, error) {
 	if tx.Bucket(bChat).Get([]byte(chat)) == nil {
 		return chatHead{ChatSummary: store.ChatSummary{Chat: chat}}, nil
 	}
@@ -192,7 +190,7 @@ func getChat(tx *bolt.Tx, chat string) (chatHead, error) {
 // PutChatMessage implements store.ChatLog.
 func (s *Store) PutChatMessage(ctx context.Context, in *store.ChatMessage) error {
 	rec := *in
-	err := s.update(ctx, "put chat message", func(tx *bolt.Tx) error {
+	err := s.update(ctx, "put chat message", func(tx *txn) error {
 		h, err := getChat(tx, rec.Chat)
 		if err != nil {
 			return err
@@ -230,7 +228,7 @@ func (s *Store) PutChatMessage(ctx context.Context, in *store.ChatMessage) error
 
 // ChatMessage implements store.ChatLog.
 func (s *Store) ChatMessage(ctx context.Context, chat, id string) (m store.ChatMessage, err error) {
-	err = s.view(ctx, "chat message", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "chat message", func(tx *txn) error {
 		seq := tx.Bucket(bChatID).Get(append(key(chat), id...))
 		m, err = get[store.ChatMessage](tx.Bucket(bChatMsg), join(key(chat), seq), "message "+id+" of chat "+chat)
 		return err
@@ -240,7 +238,7 @@ func (s *Store) ChatMessage(ctx context.Context, chat, id string) (m store.ChatM
 
 // ChatMessages implements store.ChatLog.
 func (s *Store) ChatMessages(ctx context.Context, chat string, after uint64, limit int) (out []store.ChatMessage, err error) {
-	err = s.view(ctx, "chat messages", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "chat messages", func(tx *txn) error {
 		prefix := key(chat)
 		c := tx.Bucket(bChatMsg).Cursor()
 		for k, v := c.Seek(join(prefix, num(after+1))); bytes.HasPrefix(k, prefix) && len(out) < limit; k, v = c.Next() {
@@ -257,7 +255,7 @@ func (s *Store) ChatMessages(ctx context.Context, chat string, after uint64, lim
 
 // Chats implements store.ChatLog.
 func (s *Store) Chats(ctx context.Context, limit int) (out []store.ChatSummary, err error) {
-	err = s.view(ctx, "chats", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "chats", func(tx *txn) error {
 		return scan(tx.Bucket(bChat), nil, func(_, v []byte) (bool, error) {
 			var h chatHead
 			if err := json.Unmarshal(v, &h); err != nil {
@@ -276,7 +274,7 @@ func (s *Store) Chats(ctx context.Context, limit int) (out []store.ChatSummary, 
 
 // PutChatTitle implements store.ChatLog.
 func (s *Store) PutChatTitle(ctx context.Context, chat, title string) error {
-	return s.update(ctx, "put chat title", func(tx *bolt.Tx) error {
+	return s.update(ctx, "put chat title", func(tx *txn) error {
 		h, err := getChat(tx, chat)
 		if err != nil {
 			return err
@@ -291,7 +289,7 @@ func (s *Store) PutChatTitle(ctx context.Context, chat, title string) error {
 
 // DeleteChat implements store.ChatLog.
 func (s *Store) DeleteChat(ctx context.Context, chat string) error {
-	return s.update(ctx, "delete chat", func(tx *bolt.Tx) error {
+	return s.update(ctx, "delete chat", func(tx *txn) error {
 		for _, b := range [][]byte{bChatMsg, bChatID} {
 			var keys [][]byte
 			if err := scan(tx.Bucket(b), key(chat), func(k, _ []byte) (bool, error) {

@@ -3,277 +3,257 @@ package boltstore
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 
 	"deerbot/store"
 )
 
-func getRun(tx *bolt.Tx, id string) (store.Run, error) {
-	return get[store.Run](tx.Bucket(bRun), []byte(id), "run "+id)
+// runState is what changes in a run. The rest is encoded once, by admission.
+type runState struct {
+	ThreadID        string             `json:"t"`
+	State           store.RunState     `json:"s"`
+	BaseHead        string             `json:"b,omitempty"`
+	Owner           string             `json:"o,omitempty"`
+	Epoch           uint64             `json:"e,omitempty"`
+	LeaseUntil      time.Time          `json:"l,omitzero"`
+	Resumes         int                `json:"r,omitempty"`
+	CancelRequested string             `json:"c,omitempty"`
+	Stop            []store.StopReason `json:"stop,omitempty"`
+	Totals          store.Totals       `json:"totals,omitzero"`
+	JournalSeq      uint64             `json:"j,omitempty"`
+	Error           string             `json:"err,omitempty"`
+	Seq             uint64             `json:"seq"`
+	StartedAt       time.Time          `json:"started,omitzero"`
+	EndedAt         time.Time          `json:"ended,omitzero"`
 }
 
-func putRun(tx *bolt.Tx, r *store.Run) error { return put(tx.Bucket(bRun), []byte(r.ID), r) }
+// split takes a run apart into what is fixed and what changes.
+func split(r store.Run) (store.Run, runState) {
+	st := runState{
+		r.ThreadID, r.State, r.BaseHead, r.Owner, r.Epoch, r.LeaseUntil.UTC(), r.Resumes, r.CancelRequested, r.Stop, r.Totals,
+		r.JournalSeq, r.Error, r.Seq, r.StartedAt.UTC(), r.EndedAt.UTC(),
+	}
+	none := store.Run{}
+	r.State, r.BaseHead, r.Owner, r.Epoch, r.LeaseUntil, r.Resumes, r.CancelRequested = "", "", "", 0, none.LeaseUntil, 0, ""
+	r.Stop, r.Totals, r.JournalSeq, r.Error, r.Seq, r.StartedAt, r.EndedAt = nil, none.Totals, 0, "", 0, none.StartedAt, none.EndedAt
+	r.CreatedAt = r.CreatedAt.UTC()
+	return r, st
+}
 
-func seqKey(threadID string, seq uint64) []byte { return join(key(threadID), num(seq)) }
+// on puts the changing part back.
+func (st *runState) on(r *store.Run) {
+	r.State, r.BaseHead, r.Owner, r.Epoch, r.LeaseUntil = st.State, st.BaseHead, st.Owner, st.Epoch, st.LeaseUntil
+	r.Resumes, r.CancelRequested, r.Stop, r.Totals, r.JournalSeq = st.Resumes, st.CancelRequested, st.Stop, st.Totals, st.JournalSeq
+	r.Error, r.Seq, r.StartedAt, r.EndedAt = st.Error, st.Seq, st.StartedAt, st.EndedAt
+}
+
+func getState(tx *txn, id string) (runState, error) {
+	return get[runState](tx.Bucket(bRunState), []byte(id), "run "+id)
+}
+
+func getRun(tx *txn, id string) (store.Run, error) {
+	st, err := getState(tx, id)
+	if err != nil {
+		return store.Run{}, err
+	}
+	r, err := get[store.Run](tx.Bucket(bRun), []byte(id), "run "+id)
+	st.on(&r)
+	return r, err
+}
 
 // AdmitRun implements store.Runs.
 func (s *Store) AdmitRun(ctx context.Context, in *store.Run, strategy store.Strategy) (got store.Run, reused bool, err error) {
-	err = s.update(ctx, "admit run", func(tx *bolt.Tx) error {
-		got, reused = *in, false
-		r := &got
-		if r.IdempotencyKey != "" {
-			if id := tx.Bucket(bRunKey).Get(append(key(r.ThreadID), r.IdempotencyKey...)); id != nil {
-				old, err := getRun(tx, string(id))
-				got, reused = old, true
+	fixed, first := split(*in)
+	body, err := encode(&fixed)
+	if err != nil {
+		return got, false, fmt.Errorf("store: admit run: %w", err)
+	}
+	err = s.update(ctx, "admit run", func(tx *txn) error {
+		of, st := tx.Bucket(bThreadOf), first
+		reused = false
+		if in.IdempotencyKey != "" {
+			if id := of.Get(ofThread(in.ThreadID, tagKey, []byte(in.IdempotencyKey)...)); id != nil {
+				reused = true
+				got, err = getRun(tx, string(id))
 				return err
 			}
 		}
-		t, err := get[store.Thread](tx.Bucket(bThread), []byte(r.ThreadID), "thread "+r.ThreadID)
+		h, err := getHead(tx, in.ThreadID)
 		if err != nil {
 			return err
 		}
-		busy := tx.Bucket(bRunActive).Get([]byte(r.ThreadID)) != nil || firstPending(tx, r.ThreadID) != ""
+		if tx.Bucket(bRunState).Get([]byte(in.ID)) != nil {
+			return fmt.Errorf("run %s exists: %w", in.ID, store.ErrConflict)
+		}
+		busy := of.Get(ofThread(in.ThreadID, tagActive)) != nil || firstPending(tx, in.ThreadID) != ""
 		if busy && strategy == store.StrategyReject {
-			return fmt.Errorf("thread %s has a live run: %w", r.ThreadID, store.ErrConflict)
+			return fmt.Errorf("thread %s has a live run: %w", in.ThreadID, store.ErrConflict)
 		}
-		if r.State != store.RunRunning || busy {
-			r.State, r.Owner, r.Epoch, r.LeaseUntil, r.StartedAt = store.RunPending, "", 0, time.Time{}, time.Time{}
-		}
-		if r.Seq, err = nextSeq(tx); err != nil {
+		if st.Seq, err = nextSeq(tx); err != nil {
 			return err
 		}
-		if r.State == store.RunRunning {
-			r.BaseHead = t.Head
-			if err := tx.Bucket(bRunActive).Put([]byte(r.ThreadID), []byte(r.ID)); err != nil {
+		if st.State == store.RunRunning && !busy {
+			st.Epoch, st.BaseHead = 1, h.id
+			err = of.Put(ofThread(in.ThreadID, tagActive), []byte(in.ID))
+		} else {
+			st.State, st.Owner, st.Epoch, st.LeaseUntil, st.StartedAt = store.RunPending, "", 0, time.Time{}, time.Time{}
+			err = of.Put(ofThread(in.ThreadID, tagPending, num(st.Seq)...), []byte(in.ID))
+		}
+		if err != nil {
+			return err
+		}
+		if in.IdempotencyKey != "" {
+			if err := of.Put(ofThread(in.ThreadID, tagKey, []byte(in.IdempotencyKey)...), []byte(in.ID)); err != nil {
 				return err
 			}
-		} else if err := tx.Bucket(bRunPending).Put(seqKey(r.ThreadID, r.Seq), []byte(r.ID)); err != nil {
+		}
+		if err := of.Put(ofThread(in.ThreadID, tagRun, num(st.Seq)...), []byte(in.ID)); err != nil {
 			return err
 		}
-		if r.IdempotencyKey != "" {
-			if err := tx.Bucket(bRunKey).Put(append(key(r.ThreadID), r.IdempotencyKey...), []byte(r.ID)); err != nil {
-				return err
-			}
-		}
-		if err := tx.Bucket(bRunLive).Put(num(r.Seq), []byte(r.ID)); err != nil {
+		if err := tx.Bucket(bRunLive).Put(num(st.Seq), []byte(in.ID)); err != nil {
 			return err
 		}
-		if err := tx.Bucket(bRunThread).Put(seqKey(r.ThreadID, r.Seq), []byte(r.ID)); err != nil {
+		if err := tx.Bucket(bRun).Put([]byte(in.ID), body); err != nil {
 			return err
 		}
-		return putRun(tx, r)
+		got = *in
+		st.on(&got)
+		return put(tx.Bucket(bRunState), []byte(in.ID), &st)
 	})
-	return got, reused, err
+	if err != nil {
+		return store.Run{}, false, err
+	}
+	return got, reused, nil
 }
 
 // firstPending is the oldest pending run of a thread, "" if none.
-func firstPending(tx *bolt.Tx, threadID string) string {
-	prefix := key(threadID)
-	k, id := tx.Bucket(bRunPending).Cursor().Seek(prefix)
+func firstPending(tx *txn, threadID string) string {
+	prefix := ofThread(threadID, tagPending)
+	k, id := tx.Bucket(bThreadOf).Cursor().Seek(prefix)
 	if !bytes.HasPrefix(k, prefix) {
 		return ""
 	}
 	return string(id)
 }
 
-// change loads a run, lets fn change it, and stores it.
-func (s *Store) change(ctx context.Context, op, id string, fn func(tx *bolt.Tx, r *store.Run) error) (got store.Run, err error) {
-	err = s.update(ctx, op, func(tx *bolt.Tx) error {
+// change loads a run's state, lets fn change it, and stores it.
+func (s *Store) change(ctx context.Context, op, id string, fn func(tx *txn, r *runState) error) error {
+	return s.update(ctx, op, func(tx *txn) error {
+		st, err := getState(tx, id)
+		if err != nil {
+			return err
+		}
+		if err := fn(tx, &st); err != nil {
+			return fmt.Errorf("run %s: %w", id, err)
+		}
+		return put(tx.Bucket(bRunState), []byte(id), &st)
+	})
+}
+
+// changed is change that returns the whole run as it is then.
+func (s *Store) changed(ctx context.Context, op, id string, fn func(tx *txn, r *runState) error) (got store.Run, err error) {
+	err = s.change(ctx, op, id, func(tx *txn, st *runState) error {
+		if err := fn(tx, st); err != nil {
+			return err
+		}
 		r, err := getRun(tx, id)
 		if err != nil {
 			return err
 		}
-		if err := fn(tx, &r); err != nil {
-			return err
-		}
+		st.on(&r)
 		got = r
-		return putRun(tx, &r)
+		return nil
 	})
-	return got, err
+	if err != nil {
+		return store.Run{}, err
+	}
+	return got, nil
 }
 
-func conflict(r *store.Run, why string) error {
-	return fmt.Errorf("run %s is %s, %s: %w", r.ID, r.State, why, store.ErrConflict)
+func conflict(r *runState, why string) error {
+	return fmt.Errorf("it is %s, %s: %w", r.State, why, store.ErrConflict)
 }
 
 // ClaimRun implements store.Runs.
 func (s *Store) ClaimRun(ctx context.Context, id, owner string, leaseUntil time.Time) (store.Run, error) {
-	return s.change(ctx, "claim run", id, func(tx *bolt.Tx, r *store.Run) error {
+	now := time.Now().UTC()
+	return s.changed(ctx, "claim run", id, func(tx *txn, r *runState) error {
+		of := tx.Bucket(bThreadOf)
 		if r.State != store.RunPending {
 			return conflict(r, "not pending")
 		}
-		if active := tx.Bucket(bRunActive).Get([]byte(r.ThreadID)); active != nil {
+		if active := of.Get(ofThread(r.ThreadID, tagActive)); active != nil {
 			return conflict(r, "run "+string(active)+" is active")
 		}
 		if first := firstPending(tx, r.ThreadID); first != id {
 			return conflict(r, "run "+first+" is before it")
 		}
-		t, err := get[store.Thread](tx.Bucket(bThread), []byte(r.ThreadID), "thread "+r.ThreadID)
+		h, err := getHead(tx, r.ThreadID)
 		if err != nil {
 			return err
 		}
-		r.State, r.Owner, r.LeaseUntil, r.BaseHead = store.RunRunning, owner, leaseUntil, t.Head
-		r.StartedAt = time.Now().UTC()
+		r.State, r.Owner, r.LeaseUntil, r.BaseHead, r.StartedAt = store.RunRunning, owner, leaseUntil.UTC(), h.id, now
 		r.Epoch++
-		if err := tx.Bucket(bRunPending).Delete(seqKey(r.ThreadID, r.Seq)); err != nil {
+		if err := of.Delete(ofThread(r.ThreadID, tagPending, num(r.Seq)...)); err != nil {
 			return err
 		}
-		return tx.Bucket(bRunActive).Put([]byte(r.ThreadID), []byte(id))
+		return of.Put(ofThread(r.ThreadID, tagActive), []byte(id))
 	})
 }
 
 // TakeOverRun implements store.Runs.
 func (s *Store) TakeOverRun(ctx context.Context, id, owner string, now, leaseUntil time.Time) (store.Run, error) {
-	return s.change(ctx, "take over run", id, func(_ *bolt.Tx, r *store.Run) error {
+	return s.changed(ctx, "take over run", id, func(_ *txn, r *runState) error {
 		if !r.State.Active() {
 			return conflict(r, "not active")
 		}
 		if !r.LeaseUntil.Before(now) {
 			return conflict(r, "its lease holds")
 		}
-		r.Owner, r.LeaseUntil = owner, leaseUntil
+		r.Owner, r.LeaseUntil = owner, leaseUntil.UTC()
 		r.Epoch++
 		r.Resumes++
 		return nil
 	})
 }
 
-func fenced(r *store.Run, epoch uint64) error {
+// fenced refuses writes of a run by who does not own it.
+func fenced(r *runState, epoch uint64) error {
 	if !r.State.Active() || r.Epoch != epoch {
-		return fmt.Errorf("run %s is %s at epoch %d, not %d: %w", r.ID, r.State, r.Epoch, epoch, store.ErrFenced)
+		return fmt.Errorf("it is %s at epoch %d, not %d: %w", r.State, r.Epoch, epoch, store.ErrFenced)
 	}
 	return nil
 }
 
 // RenewLease implements store.Runs.
 func (s *Store) RenewLease(ctx context.Context, id string, epoch uint64, leaseUntil time.Time) (store.Run, error) {
-	return s.change(ctx, "renew lease", id, func(_ *bolt.Tx, r *store.Run) error {
+	return s.changed(ctx, "renew lease", id, func(_ *txn, r *runState) error {
 		if err := fenced(r, epoch); err != nil {
 			return err
 		}
-		r.LeaseUntil = leaseUntil
+		r.LeaseUntil = leaseUntil.UTC()
 		return nil
 	})
-}
-
-// WriteRun implements store.Runs.
-func (s *Store) WriteRun(ctx context.Context, w *store.RunWrite) error {
-	_, err := s.change(ctx, "write run", w.RunID, func(tx *bolt.Tx, r *store.Run) error {
-		if err := fenced(r, w.Epoch); err != nil {
-			return err
-		}
-		if err := writeThread(tx, r, w); err != nil {
-			return err
-		}
-		journal := tx.Bucket(bJournal)
-		journal.FillPercent = 0.9
-		for i := range w.Events {
-			e := &w.Events[i]
-			if e.Seq != r.JournalSeq+1 {
-				return fmt.Errorf("run %s: journal event %d after %d: %w", r.ID, e.Seq, r.JournalSeq, store.ErrConflict)
-			}
-			r.JournalSeq = e.Seq
-			if err := put(journal, join(key(r.ID), num(e.Seq)), e); err != nil {
-				return err
-			}
-		}
-		for i := range w.Usage {
-			row := &w.Usage[i]
-			k := append(when(row.At), row.ID...)
-			if err := put(tx.Bucket(bUsage), k, row); err != nil {
-				return err
-			}
-			if err := tx.Bucket(bUsageRun).Put(join(key(r.ID), k), nil); err != nil {
-				return err
-			}
-		}
-		for i := range w.Artifacts {
-			a := &w.Artifacts[i]
-			if err := put(tx.Bucket(bArtThread), append(key(a.ThreadID), a.ID...), a); err != nil {
-				return err
-			}
-			if err := tx.Bucket(bArtRun).Put(append(key(a.RunID), a.ID...), []byte(a.ThreadID)); err != nil {
-				return err
-			}
-		}
-		r.Stop = append(r.Stop, w.Stop...)
-		if w.Totals != nil {
-			r.Totals = *w.Totals
-		}
-		return transit(tx, r, w)
-	})
-	return err
-}
-
-func writeThread(tx *bolt.Tx, r *store.Run, w *store.RunWrite) error {
-	if w.Checkpoint == nil && w.Title == "" {
-		return nil
-	}
-	threads := tx.Bucket(bThread)
-	t, err := get[store.Thread](threads, []byte(r.ThreadID), "thread "+r.ThreadID)
-	if err != nil {
-		return err
-	}
-	if cp := w.Checkpoint; cp != nil {
-		if cp.Parent != t.Head {
-			return fmt.Errorf("thread %s is at %q, not %q: %w", t.ID, t.Head, cp.Parent, store.ErrConflict)
-		}
-		rec := *cp
-		rec.ThreadID, rec.Depth = t.ID, t.Depth+1
-		b := tx.Bucket(bCheck)
-		b.FillPercent = 0.9
-		if err := put(b, append(key(t.ID), rec.ID...), &rec); err != nil {
-			return err
-		}
-		t.Head, t.Depth, t.UpdatedAt = rec.ID, rec.Depth, rec.CreatedAt
-	}
-	if w.Title != "" {
-		t.Title = w.Title
-	}
-	return put(threads, []byte(t.ID), &t)
-}
-
-// transit changes the run's state as w asks.
-func transit(tx *bolt.Tx, r *store.Run, w *store.RunWrite) error {
-	if w.To == "" || w.To == r.State {
-		return nil
-	}
-	if w.To != store.RunFinalizing && !w.To.Terminal() || w.To == store.RunFinalizing && r.State != store.RunRunning {
-		return conflict(r, "it cannot become "+string(w.To))
-	}
-	r.State = w.To
-	if !w.To.Terminal() {
-		return nil
-	}
-	r.EndedAt, r.Error, r.LeaseUntil = w.At, w.Error, time.Time{}
-	if err := tx.Bucket(bRunActive).Delete([]byte(r.ThreadID)); err != nil {
-		return err
-	}
-	return tx.Bucket(bRunLive).Delete(num(r.Seq))
 }
 
 // EndPending implements store.Runs.
 func (s *Store) EndPending(ctx context.Context, id string, to store.RunState, stop []store.StopReason) error {
-	_, err := s.change(ctx, "end pending run", id, func(tx *bolt.Tx, r *store.Run) error {
+	return s.change(ctx, "end pending run", id, func(tx *txn, r *runState) error {
 		if r.State != store.RunPending || !to.Terminal() {
 			return conflict(r, "it cannot become "+string(to))
 		}
 		r.State, r.Stop, r.EndedAt = to, append(r.Stop, stop...), time.Now().UTC()
-		if err := tx.Bucket(bRunPending).Delete(seqKey(r.ThreadID, r.Seq)); err != nil {
+		if err := tx.Bucket(bThreadOf).Delete(ofThread(r.ThreadID, tagPending, num(r.Seq)...)); err != nil {
 			return err
 		}
 		return tx.Bucket(bRunLive).Delete(num(r.Seq))
 	})
-	return err
 }
 
 // RequestCancel implements store.Runs.
 func (s *Store) RequestCancel(ctx context.Context, id, by string) error {
-	_, err := s.change(ctx, "request cancel", id, func(_ *bolt.Tx, r *store.Run) error {
+	return s.change(ctx, "request cancel", id, func(_ *txn, r *runState) error {
 		if r.State.Terminal() {
 			return conflict(r, "over")
 		}
@@ -282,12 +262,11 @@ func (s *Store) RequestCancel(ctx context.Context, id, by string) error {
 		}
 		return nil
 	})
-	return err
 }
 
 // Run implements store.Runs.
 func (s *Store) Run(ctx context.Context, id string) (r store.Run, err error) {
-	err = s.view(ctx, "run", func(tx *bolt.Tx) error {
+	err = s.view(ctx, "run", func(tx *txn) error {
 		r, err = getRun(tx, id)
 		return err
 	})
@@ -296,8 +275,8 @@ func (s *Store) Run(ctx context.Context, id string) (r store.Run, err error) {
 
 // ActiveRun implements store.Runs.
 func (s *Store) ActiveRun(ctx context.Context, threadID string) (r store.Run, err error) {
-	err = s.view(ctx, "active run", func(tx *bolt.Tx) error {
-		id := tx.Bucket(bRunActive).Get([]byte(threadID))
+	err = s.view(ctx, "active run", func(tx *txn) error {
+		id := tx.Bucket(bThreadOf).Get(ofThread(threadID, tagActive))
 		if id == nil {
 			return fmt.Errorf("thread %s has no active run: %w", threadID, store.ErrNotFound)
 		}
@@ -309,7 +288,7 @@ func (s *Store) ActiveRun(ctx context.Context, threadID string) (r store.Run, er
 
 // runsBy lists the runs an index bucket names below prefix, in order of the index.
 func (s *Store) runsBy(ctx context.Context, op string, bucket, prefix []byte) (out []store.Run, err error) {
-	err = s.view(ctx, op, func(tx *bolt.Tx) error {
+	err = s.view(ctx, op, func(tx *txn) error {
 		return scan(tx.Bucket(bucket), prefix, func(_, id []byte) (bool, error) {
 			r, err := getRun(tx, string(id))
 			out = append(out, r)
@@ -321,7 +300,7 @@ func (s *Store) runsBy(ctx context.Context, op string, bucket, prefix []byte) (o
 
 // PendingRuns implements store.Runs.
 func (s *Store) PendingRuns(ctx context.Context, threadID string) ([]store.Run, error) {
-	return s.runsBy(ctx, "pending runs", bRunPending, key(threadID))
+	return s.runsBy(ctx, "pending runs", bThreadOf, ofThread(threadID, tagPending))
 }
 
 // LiveRuns implements store.Runs.
@@ -331,42 +310,21 @@ func (s *Store) LiveRuns(ctx context.Context) ([]store.Run, error) {
 
 // ThreadRuns implements store.Runs.
 func (s *Store) ThreadRuns(ctx context.Context, threadID string, limit int) (out []store.Run, err error) {
-	err = s.view(ctx, "thread runs", func(tx *bolt.Tx) error {
-		prefix := key(threadID)
-		c := tx.Bucket(bRunThread).Cursor()
-		k, id := c.Seek(join(prefix, num(^uint64(0))))
+	err = s.view(ctx, "thread runs", func(tx *txn) error {
+		prefix := ofThread(threadID, tagRun)
+		c := tx.Bucket(bThreadOf).Cursor()
+		k, id := c.Seek(join(prefix, num(^uint64(0)))) // behind the newest
 		if k == nil {
 			k, id = c.Last()
+		} else {
+			k, id = c.Prev()
 		}
-		for ; k != nil && len(out) < limit; k, id = c.Prev() {
-			if !bytes.HasPrefix(k, prefix) {
-				if bytes.Compare(k, prefix) < 0 {
-					break
-				}
-				continue
-			}
+		for ; bytes.HasPrefix(k, prefix) && len(out) < limit; k, id = c.Prev() {
 			r, err := getRun(tx, string(id))
 			if err != nil {
 				return err
 			}
 			out = append(out, r)
-		}
-		return nil
-	})
-	return out, err
-}
-
-// JournalEvents implements store.Journal.
-func (s *Store) JournalEvents(ctx context.Context, runID string, after uint64, limit int) (out []store.JournalEvent, err error) {
-	err = s.view(ctx, "journal", func(tx *bolt.Tx) error {
-		prefix := key(runID)
-		c := tx.Bucket(bJournal).Cursor()
-		for k, v := c.Seek(join(prefix, num(after+1))); bytes.HasPrefix(k, prefix) && len(out) < limit; k, v = c.Next() {
-			var e store.JournalEvent
-			if err := json.Unmarshal(v, &e); err != nil {
-				return err
-			}
-			out = append(out, e)
 		}
 		return nil
 	})
