@@ -41,11 +41,11 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 type cli struct {
 	Config string `short:"c" placeholder:"FILE" help:"Configuration file. Without it: $$DEERBOT_CONFIG, else ./config.yaml, else the environment alone."`
 
-	Run     struct{}   `cmd:"" default:"1" help:"Run the daemon. The default."`
-	Conf    configTree `cmd:"" name:"config" help:"Look at the configuration."`
-	Middleware struct{}  `cmd:"" help:"Print the agent's middleware chain: order, edges, surfaces, failure policies."`
-	Bench      benchTree `cmd:"" help:"Measure this machine: start daemons between wire-level servers and print the figures."`
-	Version    struct{}  `cmd:"" help:"Print the version."`
+	Run        struct{}   `cmd:"" default:"1" help:"Run the daemon. The default."`
+	Conf       configTree `cmd:"" name:"config" help:"Look at the configuration."`
+	Middleware struct{}   `cmd:"" help:"Print the agent's middleware chain: order, edges, surfaces, failure policies."`
+	Bench      benchTree  `cmd:"" help:"Measure this machine: start daemons between wire-level servers and print the figures."`
+	Version    struct{}   `cmd:"" help:"Print the version."`
 }
 
 type configTree struct {

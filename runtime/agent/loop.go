@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -278,7 +279,7 @@ func (t *turn) final(msg model.Message, resp *model.Response, d Action, began ti
 	if d == EndRun {
 		return Outcome{State: store.RunError, Err: errors.New("ended by a guard")}
 	}
-	if len(t.Reasons()) == 0 {
+	if !slices.ContainsFunc(t.Reasons(), func(r store.StopReason) bool { return r.Code != store.StopRecovered }) {
 		t.Reason(store.StopCompleted, "agent", "")
 	}
 	return Outcome{State: store.RunSuccess}

@@ -199,6 +199,7 @@ func (d *Daemon) serve(ctx context.Context, calm bool) error {
 	if d.opts.Ready != nil {
 		d.opts.Ready(d.server.URL())
 	}
+	dropStartPages()
 	chans, stopChannels := context.WithCancel(context.Background())
 	defer stopChannels()
 	done := make(chan struct{})

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package daemon
+
+// dropStartPages does nothing here.
+func dropStartPages() {}
