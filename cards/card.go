@@ -62,7 +62,7 @@ func (d *dialect) Card(c Card) Body {
 		s := d.measure(head)
 		if s.within(headRoom) || i == len(details)-1 {
 			if !s.within(room) { // a room too small for anything
-				if h, _, ok := d.divide(&head[0], room, true); ok {
+				if h, _, ok := d.divide(&head[0], d.fits(room), true); ok {
 					head = h
 					s = d.measure(head)
 				} else {
@@ -123,7 +123,7 @@ func (d *dialect) fit(bs []block, room size, fromEnd bool) []block {
 		}
 		out := bs[:n:n]
 		if n < len(bs) {
-			if h, _, ok := d.divide(&bs[n], room, n == 0); ok {
+			if h, _, ok := d.divide(&bs[n], d.fits(room), n == 0); ok {
 				out = append(out, h...)
 			}
 		}
@@ -149,25 +149,20 @@ func (d *dialect) tail(b *block, room size) []block {
 		return nil
 	}
 	rest := []block{*b}
-	var last []block
-	for range 10000 {
+	for {
 		if d.measure(rest).within(room) {
 			return rest
 		}
 		step := d.room
 		step.units, step.plain = max(room.units/4, 16), max(room.plain/4, 16)
-		head, tail, ok := d.divide(&rest[0], step, true)
+		_, tail, ok := d.divide(&rest[0], d.fits(step), true)
 		if !ok {
-			if len(rest) > 1 {
-				rest = rest[1:]
-				continue
-			}
-			return last
+			tail = nil
 		}
-		_ = head
-		rest = append(tail, rest[1:]...)
+		if rest = append(tail, rest[1:]...); len(rest) == 0 {
+			return nil
+		}
 	}
-	return last
 }
 
 func cardFoot(c Card) []block {

@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -15,22 +16,16 @@ const (
 )
 
 // divideText divides a paragraph or heading. Positions are bytes of its visible text.
-func (d *dialect) divideText(b *block, room size, force bool) (head, tail []block, ok bool) {
-	text := plainText(b.inls)
-	if text == "" {
-		return nil, nil, false
-	}
+func divideText(b *block, fits fitter, force bool) (head, tail []block, ok bool) {
 	with := func(in []inline) block {
 		c := *b
 		c.inls = in
 		return c
 	}
-	limit := d.longest(len(text), func(n int) bool {
-		h, _ := cutInlines(b.inls, runeStart(text, n))
-		return d.measure([]block{with(h)}).within(room)
-	})
+	text := plainText(b.inls)
+	limit := longest(len(text), func(n int) bool { return fits(with(headInlines(b.inls, runeStart(text, n)))) })
 	limit = runeStart(text, limit)
-	if limit == len(text) {
+	if limit == len(text) && limit > 0 {
 		limit = runeStart(text, limit-1)
 	}
 	at := bestCut(text, limit, solid(b.inls), force)
@@ -38,19 +33,38 @@ func (d *dialect) divideText(b *block, room size, force bool) (head, tail []bloc
 		if !force {
 			return nil, nil, false
 		}
-		_, at = utf8.DecodeRuneInString(text)
-		if at >= len(text) {
-			return nil, nil, false
+		if _, at = utf8.DecodeRuneInString(text); at >= len(text) || !fits(with(headInlines(b.inls, at))) {
+			// not even one character with its link's target: the target becomes text
+			if flat := flatten(b.inls); len(b.inls) != 1 || b.inls[0].kind != inText {
+				c := with(flat)
+				return divideText(&c, fits, force)
+			}
+			if at >= len(text) {
+				return nil, nil, false
+			}
 		}
 	}
-	h, t := cutInlines(b.inls, at)
-	h, t = trimEnd(h), trimStart(t)
-	if !visibleInlines(h) || !visibleInlines(t) {
+	h, t := trimEnd(headInlines(b.inls, at)), trimStart(tailInlines(b.inls, at))
+	seenH, seenT := visibleInlines(h), visibleInlines(t)
+	if !force && (!seenH || !seenT) {
 		return nil, nil, false
 	}
-	hb, tb := with(h), with(t)
-	tb.snug = false
-	return []block{hb}, []block{tb}, true
+	if seenH {
+		head = []block{with(h)}
+	}
+	if seenT {
+		c := with(t)
+		c.snug = false
+		tail = []block{c}
+	}
+	return head, tail, true
+}
+
+// flatten is in as one text without format; links keep their targets.
+func flatten(in []inline) []inline {
+	var b strings.Builder
+	plainInlines(&b, in)
+	return []inline{textOf(strings.ReplaceAll(b.String(), "\n", " "))}
 }
 
 // runeStart moves n back to the start of a rune of s.
@@ -100,13 +114,9 @@ func solid(in []inline) []span {
 // anywhere a character ends. Without force a cut inside a word is no cut.
 func bestCut(s string, limit int, keep []span, force bool) int {
 	inside := func(at int) int { // start of the solid span around at, or -1
-		for _, k := range keep {
-			if k.from < at && at < k.to {
-				return k.from
-			}
-			if k.from >= at {
-				break
-			}
+		i := sort.Search(len(keep), func(i int) bool { return keep[i].to > at })
+		if i < len(keep) && keep[i].from < at {
+			return keep[i].from
 		}
 		return -1
 	}
@@ -214,40 +224,65 @@ func splitsFlag(s string, p int) bool {
 	return n%2 == 1
 }
 
-// cutInlines divides in at byte at of its visible text. Containers around the place are on both sides.
-func cutInlines(in []inline, at int) (head, tail []inline) {
+// width is how many bytes of visible text n has.
+func (n *inline) width() int {
+	switch n.kind {
+	case inBreak:
+		return 1
+	case inText, inCode, inImage:
+		return len(n.text)
+	}
+	w := 0
+	for i := range n.kids {
+		w += n.kids[i].width()
+	}
+	return w
+}
+
+// headInlines is in up to byte at of its visible text. What is around the place is closed there.
+func headInlines(in []inline, at int) []inline {
 	for i := range in {
 		n := &in[i]
-		size := 0
-		switch n.kind {
-		case inBreak:
-			size = 1
-		case inText, inCode, inImage:
-			size = len(n.text)
-		default:
-			size = len(plainText(n.kids))
-		}
-		if at >= size {
-			at -= size
+		w := n.width()
+		if at >= w {
+			at -= w
 			continue
 		}
 		if at == 0 {
-			return in[:i:i], in[i:]
+			return in[:i:i]
 		}
-		h, t := *n, *n
-		switch n.kind {
-		case inText, inCode:
-			h.text, t.text = n.text[:at], n.text[at:]
-		case inImage:
-			h.text, t.text = n.text[:at], n.text[at:]
-		default:
-			h.kids, t.kids = cutInlines(n.kids, at)
+		h := *n
+		if len(n.kids) > 0 {
+			h.kids = headInlines(n.kids, at)
+		} else {
+			h.text = n.text[:at]
 		}
-		head = append(in[:i:i], h)
-		tail = append([]inline{t}, in[i+1:]...)
-		return head, tail
+		return append(in[:i:i], h)
 	}
-	return in, nil
+	return in
+}
+
+// tailInlines is the rest: what is around the place is opened again.
+func tailInlines(in []inline, at int) []inline {
+	for i := range in {
+		n := &in[i]
+		w := n.width()
+		if at >= w {
+			at -= w
+			continue
+		}
+		if at == 0 {
+			return in[i:]
+		}
+		t := *n
+		if len(n.kids) > 0 {
+			t.kids = tailInlines(n.kids, at)
+		} else {
+			t.text = n.text[at:]
+		}
+		return append([]inline{t}, in[i+1:]...)
+	}
+	return nil
 }
 
 // trimEnd drops white space at the end of in, trimStart at its start.
@@ -298,36 +333,42 @@ func trimStart(in []inline) []inline {
 }
 
 // divideCode divides a code block between lines; a line that is too long, inside it.
-func (d *dialect) divideCode(b *block, room size, force bool) (head, tail []block, ok bool) {
+func divideCode(b *block, fits fitter, force bool) (head, tail []block, ok bool) {
 	with := func(text string) block {
 		c := *b
 		c.text = text
 		return c
 	}
-	limit := d.longest(len(b.text), func(n int) bool {
-		return d.measure([]block{with(b.text[:runeStart(b.text, n)])}).within(room)
-	})
+	limit := longest(len(b.text), func(n int) bool { return fits(with(b.text[:runeStart(b.text, n)])) })
 	limit = runeStart(b.text, limit)
-	if limit == len(b.text) {
+	if limit == len(b.text) && limit > 0 {
 		limit = runeStart(b.text, limit-1)
 	}
-	at := strings.LastIndexByte(b.text[:min(limit+1, len(b.text))], '\n')
-	if at > 0 {
-		h, t := with(b.text[:at]), with(b.text[at+1:])
-		if visibleText(h.text) && visibleText(t.text) {
-			return []block{h}, []block{t}, true
-		}
-	}
-	if !force {
+	at, next := strings.LastIndexByte(b.text[:min(limit+1, len(b.text))], '\n'), 0
+	switch {
+	case at > 0:
+		next = at + 1
+	case !force:
 		return nil, nil, false
-	}
-	if limit <= 0 {
-		_, limit = utf8.DecodeRuneInString(b.text)
-		if limit >= len(b.text) {
+	default:
+		if at = graphemeStart(b.text, limit); at <= 0 {
+			_, at = utf8.DecodeRuneInString(b.text)
+		}
+		next = at
+		if at >= len(b.text) {
 			return nil, nil, false
 		}
-	} else if g := graphemeStart(b.text, limit); g > 0 {
-		limit = g
 	}
-	return []block{with(b.text[:limit])}, []block{with(b.text[limit:])}, true
+	h, t := with(b.text[:at]), with(b.text[next:])
+	seenH, seenT := visibleText(h.text), visibleText(t.text)
+	if !force && (!seenH || !seenT) {
+		return nil, nil, false
+	}
+	if seenH {
+		head = []block{h}
+	}
+	if seenT {
+		tail = []block{t}
+	}
+	return head, tail, true
 }

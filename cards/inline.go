@@ -83,8 +83,35 @@ var special = func() (t [256]bool) {
 	return t
 }()
 
-// parse reads src, the joined lines of a paragraph.
+// parse reads src, the joined lines of a paragraph. A very long one is read in pieces.
 func (p *inlineParser) parse(src string) []inline {
+	if len(src) <= maxParagraph {
+		return p.parsePiece(src)
+	}
+	var out []inline
+	for src != "" {
+		piece := src
+		if len(piece) > maxParagraph {
+			end := lineEnd(piece, maxParagraph)
+			if i := strings.LastIndexByte(piece[:end], ' '); piece[end-1] != '\n' && i > 0 {
+				end = i + 1
+			}
+			piece = piece[:end]
+		}
+		src = src[len(piece):]
+		line := strings.TrimSuffix(piece, "\n")
+		out = append(out, p.parsePiece(line)...)
+		if len(line) < len(piece) && len(out) > 0 {
+			out = append(out, inline{kind: inBreak})
+		}
+	}
+	return trimBreaks(out)
+}
+
+// maxParagraph bounds, in bytes, what emphasis and links may span.
+const maxParagraph = 32 << 10
+
+func (p *inlineParser) parsePiece(src string) []inline {
 	if src == "" {
 		return nil
 	}

@@ -29,6 +29,9 @@ func (p *inlineParser) closeBracket(i int) int {
 	if b.image {
 		p.pairDelims(b.delim)
 		alt := p.flat(b.tok + 1)
+		if !visibleText(alt) {
+			alt = href
+		}
 		p.toks = p.toks[:b.tok]
 		p.add(token{kind: tokImage, text: alt, href: href})
 		return n

@@ -28,7 +28,7 @@ type mathParser struct{}
 
 func (mathParser) Trigger() []byte { return []byte{'$', '\\'} }
 
-func (mathParser) Open(_ ast.Node, r text.Reader, _ parser.Context) (ast.Node, parser.State) {
+func (mathParser) Open(_ ast.Node, r text.Reader, pc parser.Context) (ast.Node, parser.State) {
 	line, seg := r.PeekLine()
 	end := ""
 	switch string(bytes.TrimSpace(line)) {
@@ -39,12 +39,29 @@ func (mathParser) Open(_ ast.Node, r text.Reader, _ parser.Context) (ast.Node, p
 	default:
 		return nil, parser.NoChildren
 	}
-	rest := r.Source()[seg.Stop:]
-	if !bytes.Contains(rest[:min(len(rest), maxMath)], []byte(end)) {
+	if !mathEnds(r.Source(), seg.Stop, end, pc) {
 		return nil, parser.NoChildren
 	}
 	r.AdvanceToEOL()
 	return &mathBlock{end: end}, parser.NoChildren
+}
+
+var mathKey = parser.NewContextKey()
+
+// mathEnds looks for end within reach of from, and remembers how far there is none.
+func mathEnds(src []byte, from int, end string, pc parser.Context) bool {
+	none, _ := pc.Get(mathKey).(map[string]int)
+	if none == nil {
+		none = map[string]int{}
+		pc.Set(mathKey, none)
+	}
+	to := min(len(src), from+maxMath)
+	start := max(from, none[end]-len(end))
+	if start < to && bytes.Contains(src[start:to], []byte(end)) {
+		return true
+	}
+	none[end] = max(none[end], to)
+	return false
 }
 
 func (mathParser) Continue(node ast.Node, r text.Reader, _ parser.Context) parser.State {

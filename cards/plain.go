@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"bytes"
 	"strings"
 )
 
@@ -37,6 +38,7 @@ func (p *plainSink) text(s string) { p.b = append(p.b, s...) }
 func (p *plainSink) code(s string) { p.b = append(p.b, s...) }
 
 func (p *plainSink) newline(prefix string) {
+	p.b = bytes.TrimRight(p.b, " ")
 	p.b = append(p.b, '\n')
 	p.b = append(p.b, prefix...)
 }
@@ -67,7 +69,7 @@ func (p *plainSink) pre(_, text, prefix string) {
 		if !more {
 			return
 		}
-		p.newline(prefix)
+		p.b = append(append(p.b, '\n'), prefix...)
 		text = rest
 	}
 }

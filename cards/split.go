@@ -24,19 +24,20 @@ func (d *dialect) split(bs []block) [][]block {
 			s.next()
 			continue
 		}
-		head, tail, ok := d.divide(&b, s.free, false)
+		head, tail, ok := d.divide(&b, d.fits(s.free), false)
 		if !ok && len(s.all) > s.from {
 			s.next()
 			continue
 		}
 		if !ok {
-			head, tail, ok = d.divide(&b, s.free, true)
+			head, tail, ok = d.divide(&b, d.fits(s.free), true)
 		}
 		if !ok { // nothing smaller: it goes as it is
 			head, tail = []block{b}, nil
 		}
-		s.all = append(s.all, head...)
-		s.next()
+		if s.all = append(s.all, head...); len(s.all) > s.from {
+			s.next()
+		}
 		*from = (*from)[1:]
 		rest = append(tail, rest...)
 	}
@@ -103,35 +104,54 @@ func divisible(b *block) bool {
 	return false
 }
 
-// divide divides b so that the head fits in room. Without force it does so at good places only: where it cannot, ok is
-// false.
-func (d *dialect) divide(b *block, room size, force bool) (head, tail []block, ok bool) {
+// fitter tells whether blocks fit where the head of a division is to go.
+type fitter func(bs ...block) bool
+
+func (d *dialect) fits(room size) fitter {
+	return func(bs ...block) bool { return d.measure(bs).within(room) }
+}
+
+// divide divides b so that the head fits. Without force it does so at good places only: where it cannot, ok is false.
+// With force it cuts anywhere; head or tail may then be empty, when they would show nothing.
+func (d *dialect) divide(b *block, fits fitter, force bool) (head, tail []block, ok bool) {
 	switch b.kind {
 	case blockPara, blockHeading:
-		return d.divideText(b, room, force)
+		return divideText(b, fits, force)
 	case blockCode:
-		return d.divideCode(b, room, force)
+		return divideCode(b, fits, force)
 	case blockList:
-		return d.divideList(b, room, force)
+		return d.divideList(b, fits, force)
 	case blockTable:
-		return d.divideTable(b, room, force)
+		return d.divideTable(b, fits, force)
 	case blockQuote:
-		h, t, ok := d.divideKids(b.kids, room, force, func(kids []block) block { return block{kind: blockQuote, kids: kids} })
+		with := func(kids []block) block {
+			c := *b
+			c.kids = kids
+			return c
+		}
+		h, t, ok := d.divideKids(b.kids, fits, force, with)
 		if !ok {
 			return nil, nil, false
 		}
-		hb, tb := *b, *b
-		hb.kids, tb.kids = h, t
-		return []block{hb}, []block{tb}, true
+		return wrapped(h, with), wrapped(t, with), true
 	}
 	return nil, nil, false
 }
 
-// divideKids divides the blocks of a container; wrap puts some of them into the container, for measuring.
-func (d *dialect) divideKids(kids []block, room size, force bool, wrap func([]block) block) (head, tail []block, ok bool) {
-	n := d.longest(len(kids), func(n int) bool {
-		return d.measure([]block{wrap(kids[:n])}).within(room)
-	})
+// wrapped puts kids into their container, or gives nothing for none.
+func wrapped(kids []block, with func([]block) block) []block {
+	if len(kids) == 0 {
+		return nil
+	}
+	return []block{with(kids)}
+}
+
+// divideKids divides the blocks of a container; with puts some of them into it.
+func (d *dialect) divideKids(kids []block, fits fitter, force bool, with func([]block) block) (head, tail []block, ok bool) {
+	if len(kids) == 0 {
+		return nil, nil, false
+	}
+	n := longest(len(kids), func(n int) bool { return fits(with(kids[:n])) })
 	for n > 0 && n < len(kids) && kids[n-1].kind == blockHeading {
 		n--
 	}
@@ -141,22 +161,18 @@ func (d *dialect) divideKids(kids []block, room size, force bool, wrap func([]bl
 	if n > 0 {
 		return kids[:n:n], kids[n:], true
 	}
-	if len(kids) == 0 {
-		return nil, nil, false
-	}
-	// the first block does not fit: divide it in what the container leaves
-	frame := d.measure([]block{wrap([]block{para(textOf("."))})})
-	h, t, ok := d.divide(&kids[0], room.minus(frame), force)
+	// the first block does not fit: divide it, in its container
+	h, t, ok := d.divide(&kids[0], func(bs ...block) bool { return fits(with(bs)) }, force)
 	if !ok {
 		return nil, nil, false
 	}
-	return h, append(append([]block(nil), t...), kids[1:]...), true
+	return h, append(t[:len(t):len(t)], kids[1:]...), true
 }
 
-// longest is the greatest n ≤ max for which fits(n) holds, fits being monotone.
-func (d *dialect) longest(max int, fits func(int) bool) int {
-	lo, hi := 0, max+1
-	for step := 1; lo+step < hi; step *= 2 { // most fit in few
+// longest is the greatest n ≤ limit for which fits(n) holds, fits being monotone.
+func longest(limit int, fits func(int) bool) int {
+	lo, hi := 0, limit+1
+	for step := 1; lo+step < hi; step *= 2 {
 		if !fits(lo + step) {
 			hi = lo + step
 			break
@@ -174,15 +190,13 @@ func (d *dialect) longest(max int, fits func(int) bool) int {
 	return lo
 }
 
-func (d *dialect) divideList(b *block, room size, force bool) (head, tail []block, ok bool) {
+func (d *dialect) divideList(b *block, fits fitter, force bool) (head, tail []block, ok bool) {
 	with := func(items []item) block {
 		c := *b
 		c.items = items
 		return c
 	}
-	n := d.longest(len(b.items), func(n int) bool {
-		return d.measure([]block{with(b.items[:n])}).within(room)
-	})
+	n := longest(len(b.items), func(n int) bool { return fits(with(b.items[:n])) })
 	if n == len(b.items) {
 		n--
 	}
@@ -191,11 +205,11 @@ func (d *dialect) divideList(b *block, room size, force bool) (head, tail []bloc
 		t.start = b.start + n
 		return []block{with(b.items[:n:n])}, []block{t}, true
 	}
+	first := b.items[0]
 	if !force && len(b.items) > 1 && d.measure([]block{with(b.items[:1])}).within(d.room) {
 		return nil, nil, false // the item fits whole in the next part
 	}
-	first := b.items[0]
-	h, t, ok := d.divideKids(first.kids, room, force, func(kids []block) block {
+	h, t, ok := d.divideKids(first.kids, fits, force, func(kids []block) block {
 		it := first
 		it.kids = kids
 		return with([]item{it})
@@ -203,13 +217,30 @@ func (d *dialect) divideList(b *block, room size, force bool) (head, tail []bloc
 	if !ok {
 		return nil, nil, false
 	}
-	hi, ti := first, first
-	hi.kids, ti.kids, ti.cont, ti.task = h, t, true, noTask
-	tb := with(append([]item{ti}, b.items[1:]...))
-	return []block{with([]item{hi})}, []block{tb}, true
+	rest := b.items[1:]
+	if len(t) > 0 {
+		it := first
+		it.kids, it.cont, it.task = t, true, noTask
+		if len(h) == 0 {
+			it.cont, it.task = first.cont, first.task
+		}
+		rest = append([]item{it}, rest...)
+	}
+	if len(h) > 0 {
+		first.kids = h
+		head = []block{with([]item{first})}
+	}
+	if len(rest) > 0 {
+		c := with(rest)
+		if len(t) == 0 {
+			c.start++
+		}
+		tail = []block{c}
+	}
+	return head, tail, true
 }
 
-func (d *dialect) divideTable(b *block, room size, force bool) (head, tail []block, ok bool) {
+func (d *dialect) divideTable(b *block, fits fitter, force bool) (head, tail []block, ok bool) {
 	with := func(rows [][][]inline) block {
 		c := *b
 		t := *b.table
@@ -218,9 +249,7 @@ func (d *dialect) divideTable(b *block, room size, force bool) (head, tail []blo
 		return c
 	}
 	rows := b.table.rows
-	n := d.longest(len(rows), func(n int) bool {
-		return d.measure([]block{with(rows[:n])}).within(room)
-	})
+	n := longest(len(rows), func(n int) bool { return fits(with(rows[:n])) })
 	if n == len(rows) {
 		n--
 	}
@@ -230,20 +259,12 @@ func (d *dialect) divideTable(b *block, room size, force bool) (head, tail []blo
 	if !force {
 		return nil, nil, false
 	}
-	if len(rows) > 1 && d.measure([]block{with(rows[:1])}).within(d.room) {
-		return nil, nil, false
-	}
 	// even one row is too long: as lines, it can be divided further
 	lines := b.table.lines()
 	if len(lines) == 0 {
-		return nil, nil, false
+		return nil, nil, true
 	}
-	h, t, ok := d.divide(&lines[0], room, true)
-	if !ok {
-		if len(lines) == 1 {
-			return nil, nil, false
-		}
-		return lines[:1:1], lines[1:], true
-	}
-	return h, append(append([]block(nil), t...), lines[1:]...), true
+	return d.divideKids(lines, func(bs ...block) bool { return fits(bs[0].kids...) }, true, func(kids []block) block {
+		return block{kind: blockQuote, kids: kids}
+	})
 }

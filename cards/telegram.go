@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"bytes"
 	"strings"
 )
 
@@ -119,6 +120,7 @@ func (t *telegramSink) sync(want []telegramTag) {
 }
 
 func (t *telegramSink) newline(prefix string) {
+	t.trimSpaces()
 	t.units++
 	t.b = append(t.b, '\n')
 	t.raw(prefix)
@@ -198,8 +200,25 @@ func (t *telegramSink) image(in *inline) {
 	t.close(&link)
 }
 
+// trimSpaces drops the spaces at the end of the line in work.
+func (t *telegramSink) trimSpaces() {
+	for n := len(t.b); n > 0 && t.b[n-1] == ' '; n-- {
+		t.b = t.b[:n-1]
+		t.units--
+	}
+}
+
+// outdent drops the indentation before what has its own frame.
+func (t *telegramSink) outdent() {
+	b := bytes.TrimRight(t.b, " ")
+	if len(b) == 0 || b[len(b)-1] == '\n' {
+		t.trimSpaces()
+	}
+}
+
 func (t *telegramSink) pre(lang, text, _ string) {
 	t.sync(nil)
+	t.outdent()
 	t.marks++
 	if lang != "" {
 		t.b = append(t.b, `<pre><code class="language-`...)
@@ -222,6 +241,7 @@ func (t *telegramSink) quote(on bool) bool {
 	t.inQuote = on
 	t.sync(nil)
 	if on {
+		t.outdent()
 		t.marks++
 		t.b = append(t.b, "<blockquote>"...)
 	} else {
