@@ -1,3 +1,0 @@
-package storetest
-
-var outboxTests, usageTests, userTests, scheduleTests, chatLogTests, lifeTests, engineTests, caseTests, modelTests []test
