@@ -34,7 +34,7 @@ func (b *Bot) input(ctx context.Context, in *channels.Inbound, conv *store.Conve
 		}
 	}
 	if in.ChatKind != "dm" {
-		text(fmt.Sprintf("<from name=%q id=%q/>", sandbox.Label(in.Sender.Name), shortID(in.Sender.ID)))
+		text(fmt.Sprintf("<from name=%q id=%q/>\n", sandbox.Label(in.Sender.Name), shortID(in.Sender.ID)))
 	}
 	text(neutralise(in.Text))
 	quoted, err := b.quoted(ctx, in, conv.ThreadID, entry)
