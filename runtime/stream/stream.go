@@ -91,19 +91,24 @@ func (m *Memory) prune() {
 func (m *Memory) Publish(e event.Event) {
 	m.mu.Lock()
 	l := m.logs[e.Run]
-	_, end := e.Body.(event.End)
-	if l != nil && end {
-		m.ended = append(m.ended, endedLog{run: e.Run, at: m.now()})
-	}
 	m.mu.Unlock()
-	if l == nil {
+	if l == nil || !l.publish(e) {
 		return
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = append(m.ended, endedLog{run: e.Run, at: m.now()})
+	m.prune()
+}
+
+// publish appends e and reports whether it ended the log.
+func (l *runLog) publish(e event.Event) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
-		return
+		return false
 	}
+	_, l.ended = e.Body.(event.End)
 	e.Seq = l.next
 	l.next++
 	size := sizeOf(e.Body)
@@ -117,18 +122,20 @@ func (m *Memory) Publish(e event.Event) {
 		clear(l.events[:drop])
 		l.events, l.sizes = l.events[drop:], l.sizes[drop:]
 	}
-	l.ended = end
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil
 	}
+	return l.ended
 }
 
-// Subscribe yields the events of a run with Seq > after, then follows until End, which is the last one. A heartbeat comes
-// when nothing else came for [Heartbeat]. The error is ErrUnknown or ctx's.
+// Subscribe yields the events of a run with Seq > after, then follows until End, which is the last one and comes also to a
+// cursor that is past it. A cursor that this log never gave is taken for the log's beginning. A heartbeat comes when
+// nothing else came for [Heartbeat]. The error is ErrUnknown or ctx's.
 func (m *Memory) Subscribe(ctx context.Context, run string, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		m.mu.Lock()
+		m.prune()
 		l := m.logs[run]
 		m.mu.Unlock()
 		if l == nil {
@@ -182,6 +189,12 @@ func (l *runLog) after(cursor uint64) ([]event.Event, *event.Gap, <-chan struct{
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first := l.next - uint64(len(l.events))
+	if l.ended && cursor+1 >= l.next {
+		return l.events[len(l.events)-1:], nil, nil // the reader knows all; it still waits for the end
+	}
+	if cursor >= l.next {
+		cursor = l.base
+	}
 	var gap *event.Gap
 	dropped := first > l.base+1
 	if (dropped && cursor+1 < first) || (cursor > 0 && cursor < l.base) {
