@@ -118,3 +118,22 @@ func TestCompletionInABrowser(t *testing.T) {
 		t.Errorf("the page is %s wide", w)
 	}
 }
+
+// What was said before this browser came is not news to it; what comes afterwards is. Spaces of a card's lines are kept.
+func TestNewsInABrowser(t *testing.T) {
+	tab := openBrowser(t, 1200, 800)
+	f := start(t)
+	old, open := uuid.NewString(), uuid.NewString()
+	f.send(old, "<p>said long ago</p>", "k1")
+	f.send(open, "<p>one  two<br>\nthree</p>", "k2")
+	tab.visit(f.srv.URL + "/#/" + open)
+	tab.until(`document.querySelector('.bot p')?.innerText === 'one  two\nthree'`)
+	tab.until(`document.querySelectorAll('.conversation').length === 2`)
+	if n := tab.eval(`document.querySelectorAll('.unread').length`); n != "0" {
+		t.Errorf("%s conversations are marked as news at the first visit", n)
+	}
+	f.send(old, "<p>said now</p>", "k3")
+	tab.visit("about:blank")
+	tab.visit(f.srv.URL + "/#/" + open)
+	tab.until(`document.querySelectorAll('.unread').length === 1`)
+}

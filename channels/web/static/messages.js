@@ -224,6 +224,10 @@ function buttonRow(row) {
 
 // decorate adds what only a page has: copy buttons, tables that scroll, links that open beside.
 function decorate(content) {
+  for (const br of content.querySelectorAll('p > br')) { // paragraphs keep their spaces, and need one line end only
+    const after = br.nextSibling;
+    if (after?.nodeType === Node.TEXT_NODE) after.data = after.data.replace(/^\n/, '');
+  }
   for (const pre of content.querySelectorAll('pre')) {
     const box = make('div', 'code');
     const lang = /language-([\w+#.-]+)/.exec(pre.querySelector('code')?.className || pre.className)?.[1] || '';

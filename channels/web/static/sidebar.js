@@ -5,7 +5,8 @@ import { make } from './messages.js';
 // Sidebar lists the conversations; on a phone it is a drawer.
 export class Sidebar {
   constructor(els, on) {
-    Object.assign(this, els, { on, items: [], current: '', seen: keep.get('seen', {}) });
+    const seen = keep.get('seen', null);
+    Object.assign(this, els, { on, items: [], current: '', seen: seen || {}, stranger: !seen });
     this.fresh.addEventListener('click', () => { this.toggle(false); on.fresh(); });
     this.menu.addEventListener('click', () => this.toggle(true));
     this.close.addEventListener('click', () => this.toggle(false));
@@ -28,6 +29,11 @@ export class Sidebar {
 
   async load() {
     this.items = (await call('GET', '/conversations')).conversations;
+    if (this.stranger) { // a browser that was never here: what is old is not news
+      this.stranger = false;
+      for (const c of this.items) this.seen[c.id] ??= Date.parse(c.updated_at);
+      keep.set('seen', this.seen);
+    }
     this.draw();
   }
 
