@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +23,7 @@ import (
 	"deerbot/internal/wire/openai"
 	"deerbot/internal/wire/script"
 	"deerbot/internal/wire/telegram"
+	"deerbot/store/boltstore"
 )
 
 // binary is the daemon under test.
@@ -39,6 +42,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		os.Exit(1)
 	}
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = flag.Set("test.parallel", "12") // tests wait more than they work
+	}
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -52,9 +59,14 @@ type world struct {
 	t      testing.TB
 	tg     *telegram.Server
 	llm    *openai.Server
+	tgNet  *httptest.Server
 	tgURL  string
 	llmURL string
 	dir    string
+	// What follows changes the configuration of the next start.
+	models string // instead of the one model
+	tgOpts string // more options of the Telegram channel: "groups: all, ..."
+	limits string // instead of no limits
 	extra  string // more YAML
 	p      *process
 }
@@ -63,19 +75,42 @@ type world struct {
 func newWorld(t testing.TB, opts telegram.Options, respond script.Responder) *world {
 	t.Helper()
 	w := &world{t: t, tg: telegram.New(opts), llm: &openai.Server{Respond: respond}, dir: t.TempDir()}
-	tg, llm := httptest.NewServer(w.tg), httptest.NewServer(w.llm)
-	w.tgURL, w.llmURL = tg.URL, llm.URL
+	llm := httptest.NewServer(w.llm)
+	w.tgNet = httptest.NewServer(w.tg)
+	w.tgURL, w.llmURL = w.tgNet.URL, llm.URL
 	t.Cleanup(func() {
 		if w.p != nil {
 			w.p.kill()
 		}
-		w.tg.Cut()
-		tg.CloseClientConnections()
+		w.unplug()
 		llm.CloseClientConnections()
-		tg.Close()
 		llm.Close()
 	})
 	return w
+}
+
+// unplug takes the platform off the network: connections are refused.
+func (w *world) unplug() {
+	if w.tgNet == nil {
+		return
+	}
+	w.tg.Cut()
+	w.tgNet.CloseClientConnections()
+	w.tgNet.Close()
+	w.tgNet = nil
+}
+
+// plug puts it back.
+func (w *world) plug() {
+	w.t.Helper()
+	l, err := net.Listen("tcp", strings.TrimPrefix(w.tgURL, "http://"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.tgNet = httptest.NewUnstartedServer(w.tg)
+	w.tgNet.Listener.Close()
+	w.tgNet.Listener = l
+	w.tgNet.Start()
 }
 
 func (w *world) ctx() context.Context {
@@ -144,20 +179,56 @@ func (w *world) start(env ...string) *process {
 // launch runs the daemon and returns when it serves or has ended.
 func (w *world) launch(env ...string) *process {
 	w.t.Helper()
-	file := filepath.Join(w.dir, "config.yaml")
+	w.configure()
+	return w.exec(env...)
+}
+
+// model is the entry of a model that the wire server plays.
+func (w *world) model(name string) string {
+	return fmt.Sprintf("{name: %s, provider: openai, model: wire-%s, base_url: %q, api_key: %s}", name, name, w.llmURL+"/v1", modelKey)
+}
+
+// Secrets of the world, searched for in what must not show them.
+const modelKey = "sk-e2e-SECRETKEYSECRETKEY"
+
+func (w *world) file() string { return filepath.Join(w.dir, "config.yaml") }
+
+func (w *world) data() string { return filepath.Join(w.dir, "data") }
+
+// configure writes the configuration file as w says.
+func (w *world) configure() {
+	w.t.Helper()
+	models, limits, opts := w.models, w.limits, w.tgOpts
+	if models == "" {
+		models = w.model("main")
+	}
+	if limits == "" {
+		limits = "inbound_per_minute: 1000000"
+	}
+	if opts != "" {
+		opts = ", " + opts
+	}
 	conf := fmt.Sprintf(`data_dir: %s
 log: {level: info}
 server: {listen: "127.0.0.1:0"}
-models:
-  - {name: main, provider: openai, model: wire, base_url: %q, api_key: sk-e2e-secret}
+models: [%s]
 channels:
-  telegram: {token: %q, api_url: %q}
-limits: {inbound_per_minute: 1000000}
-%s`, filepath.Join(w.dir, "data"), w.llmURL+"/v1", w.tg.Token(), w.tgURL, w.extra)
-	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+  telegram: {token: %q, api_url: %q%s}
+limits: {%s}
+%s
+`, w.data(), models, w.tg.Token(), w.tgURL, opts, limits, w.extra)
+	if err := os.WriteFile(w.file()+".new", []byte(conf), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(binary, "run", "--config", file), log: &logBuffer{}, done: make(chan struct{})}
+	if err := os.Rename(w.file()+".new", w.file()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// exec runs the daemon with the file that is there.
+func (w *world) exec(env ...string) *process {
+	w.t.Helper()
+	p := &process{cmd: exec.Command(binary, "run", "--config", w.file()), log: &logBuffer{}, done: make(chan struct{})}
 	p.cmd.Env = append([]string{"HOME=" + w.dir, "PATH=" + os.Getenv("PATH"), "TZ=UTC"}, env...)
 	p.cmd.Dir = w.dir
 	r, pw := io.Pipe()
@@ -264,3 +335,69 @@ func lastWords(r *script.Request) string {
 	}
 	return strings.TrimSpace(text)
 }
+
+// said is what the bot shows now, oldest first.
+func said(c *telegram.Chat) []string {
+	var out []string
+	for _, m := range c.BotMessages() {
+		out = append(out, m.Text)
+	}
+	return out
+}
+
+// wait returns when ok is true, looking again after everything that happens on the platform.
+func (w *world) wait(what string, ok func() bool) {
+	w.t.Helper()
+	if err := w.tg.WaitFor(w.ctx(), ok); err != nil {
+		w.t.Fatalf("%s: %v\nlog:\n%s", what, err, w.p.log)
+	}
+}
+
+// waitLog returns when the log holds text.
+func (w *world) waitLog(text string) {
+	w.t.Helper()
+	w.poll("the log says "+text, func() bool { return strings.Contains(w.p.log.String(), text) })
+}
+
+// poll is for what no event tells of.
+func (w *world) poll(what string, ok func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("not within %v: %s\nlog:\n%s", patience, what, w.p.log)
+		}
+	}
+}
+
+// legal checks that the model was never asked something illegal, and the platform neither but for faults made on purpose.
+func (w *world) legal() {
+	w.t.Helper()
+	if _, refused := w.llm.Count(); refused != 0 {
+		w.t.Errorf("%d illegal requests to the model", refused)
+	}
+}
+
+// look opens the store of a daemon that has ended.
+func (w *world) look(see func(s *boltstore.Store)) {
+	w.t.Helper()
+	s, err := boltstore.Open(filepath.Join(w.data(), "deerbot.db"), boltstore.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer s.Close()
+	see(s)
+}
+
+// gate holds requests of the model until it is opened.
+type gate struct {
+	once sync.Once
+	ch   chan struct{}
+}
+
+func newGate(t testing.TB) *gate {
+	g := &gate{ch: make(chan struct{})}
+	t.Cleanup(g.open)
+	return g
+}
+
+func (g *gate) open() { g.once.Do(func() { close(g.ch) }) }
