@@ -124,6 +124,11 @@ func TestNewsInABrowser(t *testing.T) {
 	tab := openBrowser(t, 1200, 800)
 	f := start(t)
 	old, open := uuid.NewString(), uuid.NewString()
+	for _, chat := range []string{old, open} {
+		if code, out := f.do("POST", api(chat, "/messages"), m{"client_id": uuid.NewString(), "text": "hi"}); code != 202 {
+			t.Fatalf("posting: %d %v", code, out)
+		}
+	}
 	f.send(old, "<p>said long ago</p>", "k1")
 	f.send(open, "<p>one  two<br>\nthree</p>", "k2")
 	tab.visit(f.srv.URL + "/#/" + open)
