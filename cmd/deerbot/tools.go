@@ -51,8 +51,9 @@ func printMiddleware(stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	var out strings.Builder
-	for _, e := range chain.Describe() {
-		fmt.Fprintln(&out, e)
+	if err := agent.Print(&out, chain.Describe()); err != nil {
+		fmt.Fprintf(stderr, "deerbot: %v\n", err)
+		return exitFailed
 	}
 	return write(stdout, stderr, []byte(out.String()))
 }

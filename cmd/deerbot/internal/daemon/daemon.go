@@ -63,7 +63,7 @@ type Daemon struct {
 	rt      *runtime.Runtime
 	bot     *bot.Bot
 	server  *console.Server
-	prompts atomic.Pointer[string] // operator's instructions
+	conduct atomic.Pointer[bot.Settings] // the bot's view of cfg
 
 	recovered atomic.Bool
 	mu        sync.Mutex
@@ -82,7 +82,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (_ *Daemon, err 
 		opts.Now = time.Now
 	}
 	d := &Daemon{opts: opts, log: opts.Log, failed: map[string]string{}}
-	d.cfg.Store(cfg)
+	d.use(cfg)
 	for _, n := range config.NotYet(cfg) {
 		d.log.Warn("this setting has no effect yet", "key", n.Key, "why", n.Text)
 	}
@@ -275,25 +275,26 @@ func (d *Daemon) setup(ctx context.Context, r store.Run) (run.Setup, error) {
 	}, nil
 }
 
-// settings are the bot's view of the configuration.
-func (d *Daemon) settings() bot.Settings {
-	cfg := d.cfg.Load()
-	s := bot.Settings{
+// use makes cfg the present configuration.
+func (d *Daemon) use(cfg *config.Config) {
+	s := &bot.Settings{
 		Locale: cfg.Locale, Channels: map[string]bot.ChannelSettings{}, InboundPerMinute: cfg.Limits.InboundPerMinute,
 		AttachmentBytes: int64(cfg.Limits.AttachmentMB) << 20,
 	}
 	for _, name := range cfg.Channels.Names() {
-		o, ok := cfg.Channels.Options(name)
-		if !ok {
-			continue
-		}
-		s.Channels[name] = bot.ChannelSettings{
-			Allow: o.Allow, Admins: o.Admins, Groups: o.Groups, WhileRunning: o.WhileRunning, Stream: o.Stream,
-			Answer: o.Answer, AnswerNewAfter: o.AnswerNewAfter,
+		if o, ok := cfg.Channels.Options(name); ok {
+			s.Channels[name] = bot.ChannelSettings{
+				Allow: o.Allow, Admins: o.Admins, Groups: o.Groups, WhileRunning: o.WhileRunning, Stream: o.Stream,
+				Answer: o.Answer, AnswerNewAfter: o.AnswerNewAfter,
+			}
 		}
 	}
-	return s
+	d.cfg.Store(cfg)
+	d.conduct.Store(s)
 }
+
+// settings are the bot's view of the configuration. They are read many times in a turn and must not be changed.
+func (d *Daemon) settings() bot.Settings { return *d.conduct.Load() }
 
 // reloaded takes a changed file. What cannot change live is named; an invalid file changes nothing.
 func (d *Daemon) reloaded(next *config.Config, err error) {
@@ -321,7 +322,7 @@ func (d *Daemon) Reload(ctx context.Context, next *config.Config) error {
 	}
 	d.models.swap(m)
 	d.tools.swap(t)
-	d.cfg.Store(next)
+	d.use(next)
 	if d.opts.Level != nil {
 		d.opts.Level.Set(LevelOf(next.Log.Level))
 	}
