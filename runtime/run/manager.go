@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -94,7 +95,8 @@ type Manager struct {
 
 type waiter struct {
 	run, thread string
-	position    int // last told
+	seq         uint64 // order of admission
+	position    int    // last told
 }
 
 type active struct {
@@ -151,19 +153,21 @@ func (m *Manager) Admit(ctx context.Context, r store.Run, s store.Strategy) (got
 	got, reused, err = m.cfg.Store.AdmitRun(ctx, &r, s)
 	if err != nil {
 		m.release(slot)
+		m.pump() // a run admitted meanwhile may wait for the slot
 		return store.Run{}, false, fmt.Errorf("admit run on thread %s: %w", r.ThreadID, err)
 	}
 	crash.Point(crash.RunAdmitted)
 	switch {
 	case reused:
 		m.release(slot)
+		m.pump()
 	case got.State == store.RunRunning:
 		m.cfg.Bridge.Open(got.ID, stream.Base(got.Epoch))
 		m.start(slot, got)
 	default:
 		m.release(slot)
 		m.cfg.Bridge.Open(got.ID, stream.Base(1))
-		m.enqueue(got)
+		m.enqueue(waiter{run: got.ID, thread: got.ThreadID, seq: got.Seq})
 		m.pump()
 	}
 	return got, reused, nil
@@ -207,10 +211,15 @@ func (m *Manager) isClosed() bool {
 	return m.closed
 }
 
-func (m *Manager) enqueue(r store.Run) {
+// enqueue puts a run among the waiting ones by its order of admission, which two admissions need not reach us in.
+func (m *Manager) enqueue(w waiter) {
 	m.mu.Lock()
-	m.waiting = append(m.waiting, waiter{run: r.ID, thread: r.ThreadID})
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	i := len(m.waiting)
+	for i > 0 && m.waiting[i-1].seq > w.seq {
+		i--
+	}
+	m.waiting = slices.Insert(m.waiting, i, w)
 }
 
 // start hands a claimed run to its worker.
@@ -218,8 +227,11 @@ func (m *Manager) start(a *active, r store.Run) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	m.mu.Lock()
 	a.run, a.cancel = r, cancel
-	if a.cause != nil {
+	switch {
+	case a.cause != nil:
 		cancel(a.cause)
+	case r.CancelRequested != "":
+		cancel(agent.ErrUserStop) // asked for while it waited
 	}
 	m.mu.Unlock()
 	go func() {
@@ -242,7 +254,8 @@ func (m *Manager) pump() {
 	m.pumping = true
 	m.mu.Unlock()
 	for {
-		for m.startNext() {
+		held := map[string]bool{} // could not be claimed in this round
+		for m.startNext(held) {
 		}
 		m.tellPositions()
 		m.mu.Lock()
@@ -256,44 +269,45 @@ func (m *Manager) pump() {
 	}
 }
 
-func (m *Manager) startNext() bool {
+// startNext starts the first waiting run whose thread is free and that is not held. One that cannot be claimed is held
+// and goes on waiting: for whoever is in its way, or for the store, which the next tick asks again.
+func (m *Manager) startNext(held map[string]bool) bool {
 	m.mu.Lock()
 	if m.closed || len(m.live) >= max(1, m.cfg.Slots()) {
 		m.mu.Unlock()
 		return false
 	}
-	pick := -1
-	for i, w := range m.waiting {
-		if m.threads[w.thread] == "" {
-			pick = i
-			break
-		}
-	}
+	pick := slices.IndexFunc(m.waiting, func(w waiter) bool { return m.threads[w.thread] == "" && !held[w.run] })
 	if pick < 0 {
 		m.mu.Unlock()
 		return false
 	}
 	w := m.waiting[pick]
-	m.waiting = append(m.waiting[:pick:pick], m.waiting[pick+1:]...)
+	m.waiting = slices.Delete(m.waiting, pick, pick+1)
 	a := &active{run: store.Run{ID: w.run, ThreadID: w.thread}, done: make(chan struct{})}
 	m.live[w.run], m.threads[w.thread] = a, w.run
 	m.wg.Add(1)
 	m.mu.Unlock()
 
-	r, err := m.cfg.Store.ClaimRun(context.Background(), w.run, m.cfg.Owner, m.cfg.Now().Add(Lease))
-	if err != nil {
-		m.release(a)
-		if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
-			m.cfg.Log.Error("cannot claim a waiting run; it goes on waiting", "run", w.run, "err", err)
-			m.mu.Lock()
-			m.waiting = append(m.waiting, w)
-			m.mu.Unlock()
-			return false
-		}
+	ctx := context.Background()
+	r, err := m.cfg.Store.ClaimRun(ctx, w.run, m.cfg.Owner, m.cfg.Now().Add(Lease))
+	if err == nil {
+		m.cfg.Bridge.Open(r.ID, stream.Base(r.Epoch))
+		m.start(a, r)
 		return true
 	}
-	m.cfg.Bridge.Open(r.ID, stream.Base(r.Epoch))
-	m.start(a, r)
+	over := errors.Is(err, store.ErrNotFound)
+	if errors.Is(err, store.ErrConflict) {
+		r, rerr := m.cfg.Store.Run(ctx, w.run)
+		over = rerr == nil && r.State != store.RunPending
+	} else if !over {
+		m.cfg.Log.Error("cannot claim a waiting run; it goes on waiting", "run", w.run, "err", err)
+	}
+	if !over {
+		held[w.run] = true
+		m.enqueue(w)
+	}
+	m.release(a)
 	return true
 }
 
@@ -317,8 +331,13 @@ func (m *Manager) tellPositions() {
 // Cancel ends a run: at once when it is live here, by record when it is another owner's, and before it began when it
 // waits. It returns after the request is durable, not after the run's end.
 func (m *Manager) Cancel(ctx context.Context, runID, by string, cause error) error {
-	if m.dequeue(runID) {
-		return m.endWaiting(ctx, runID, by, cause)
+	if w, ok := m.dequeue(runID); ok {
+		defer m.pump() // the others move up
+		if err := m.endWaiting(ctx, runID, by, cause); err != nil {
+			m.enqueue(w)
+			return err
+		}
+		return nil
 	}
 	m.mu.Lock()
 	a := m.live[runID]
@@ -332,8 +351,8 @@ func (m *Manager) Cancel(ctx context.Context, runID, by string, cause error) err
 		cancel(cause) // first: the person must not wait for the disk
 	}
 	err := m.cfg.Store.RequestCancel(ctx, runID, by)
-	if errors.Is(err, store.ErrConflict) {
-		return nil // it is over
+	if errors.Is(err, store.ErrConflict) || (a != nil && errors.Is(err, store.ErrNotFound)) {
+		return nil // it is over, or not yet admitted and cancelled all the same
 	}
 	if err != nil && cancel == nil {
 		return fmt.Errorf("cancel run %s: %w", runID, err)
@@ -341,16 +360,16 @@ func (m *Manager) Cancel(ctx context.Context, runID, by string, cause error) err
 	return nil
 }
 
-func (m *Manager) dequeue(runID string) bool {
+func (m *Manager) dequeue(runID string) (waiter, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, w := range m.waiting {
 		if w.run == runID {
-			m.waiting = append(m.waiting[:i:i], m.waiting[i+1:]...)
-			return true
+			m.waiting = slices.Delete(m.waiting, i, i+1)
+			return w, true
 		}
 	}
-	return false
+	return waiter{}, false
 }
 
 func (m *Manager) endWaiting(ctx context.Context, runID, by string, cause error) error {
@@ -362,9 +381,10 @@ func (m *Manager) endWaiting(ctx context.Context, runID, by string, cause error)
 	if err := m.cfg.Store.EndPending(ctx, runID, store.RunInterrupted, stop); err != nil && !errors.Is(err, store.ErrConflict) {
 		return fmt.Errorf("cancel waiting run %s: %w", runID, err)
 	}
-	r, err := m.cfg.Store.Run(ctx, runID)
+	r, err := m.cfg.Store.Run(context.WithoutCancel(ctx), runID)
 	if err != nil {
-		return err
+		m.cfg.Log.Error("cannot read a run that was cancelled while it waited", "run", runID, "err", err)
+		r = store.Run{ID: runID, State: store.RunInterrupted, Stop: stop}
 	}
 	now := m.cfg.Now()
 	m.cfg.Bridge.Publish(event.Event{Run: runID, Thread: r.ThreadID, At: now, Body: event.RunFinished{State: r.State, Stop: r.Stop}})
@@ -409,7 +429,8 @@ func (m *Manager) Live() (ids []string, waiting int) {
 	return ids, len(m.waiting)
 }
 
-// Run renews leases until ctx ends. It is the manager's only standing goroutine.
+// Run renews leases, and tries again to start runs that could not be claimed, until ctx ends. It is the manager's only
+// standing goroutine.
 func (m *Manager) Run(ctx context.Context) error {
 	tick := time.NewTicker(Lease / 3)
 	defer tick.Stop()
@@ -417,6 +438,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		select {
 		case <-tick.C:
 			m.renew(ctx)
+			m.pump()
 		case <-ctx.Done():
 			return nil
 		}

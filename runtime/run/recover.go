@@ -44,7 +44,14 @@ func (m *Manager) Recover(ctx context.Context, policy Recovery) (Recovered, erro
 	for _, r := range live {
 		if r.State == store.RunPending {
 			m.cfg.Bridge.Open(r.ID, stream.Base(1))
-			m.enqueue(r)
+			if r.CancelRequested != "" {
+				if err := m.endWaiting(ctx, r.ID, r.CancelRequested, agent.ErrUserStop); err != nil {
+					return rec, err
+				}
+				rec.Ended = append(rec.Ended, r.ID)
+				continue
+			}
+			m.enqueue(waiter{run: r.ID, thread: r.ThreadID, seq: r.Seq})
 			rec.Waiting = append(rec.Waiting, r.ID)
 			continue
 		}
@@ -126,12 +133,20 @@ func (m *Manager) endTakenOver(ctx context.Context, r store.Run) {
 	s := newSink(m, r, log)
 	defer s.close()
 	if withLog {
-		m.settleOpenCalls(log, r)
-		if in, err := InputOf(r); err == nil {
-			log.Append(in...)
-		}
+		m.settle(s, log, r)
 	}
 	m.finish(ctx, r, s, agent.Outcome{State: store.RunInterrupted}, stop, r.Totals, withLog)
+}
+
+// settle makes the thread one that can be gone on with after a run that did nothing itself: open calls are answered, and
+// the run's input stands.
+func (m *Manager) settle(s *sink, log *thread.Log, r store.Run) {
+	for _, c := range m.settleOpenCalls(log, r) {
+		s.Emit(r.Totals.Steps, event.ToolFinished{CallID: c.ID, Name: c.Name, IsError: true, Unknown: true, Result: agent.ResultUnknown})
+	}
+	if in, err := InputOf(r); err == nil {
+		log.Append(in...)
+	}
 }
 
 // settleOpenCalls answers the calls that an earlier owner left open: their outcome is unknown, and stays so.

@@ -130,6 +130,9 @@ func (s *sink) flush() {
 func (s *sink) write(ctx context.Context, step int, withLog bool, end *store.RunWrite) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return nil // a flush that comes after the end
+	}
 	w := end
 	if w == nil {
 		w = &store.RunWrite{}

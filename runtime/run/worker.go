@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ func (m *Manager) work(ctx context.Context, a *active) {
 		m.cfg.Log.Error("cannot load a thread", "run", r.ID, "thread", r.ThreadID, "err", err)
 		log = thread.New(r.ThreadID)
 		s := newSink(m, r, log)
+		defer s.close()
 		m.finish(ctx, r, s, agent.Outcome{State: store.RunError, Err: err}, []store.StopReason{{
 			Code: store.StopInternal, Source: "thread", At: m.cfg.Now(), Detail: "the thread could not be read",
 		}}, r.Totals, false)
@@ -34,8 +36,13 @@ func (m *Manager) work(ctx context.Context, a *active) {
 	defer s.close()
 
 	setup, err := m.cfg.Setup(ctx, r)
+	if err != nil && ctx.Err() != nil {
+		m.cutEarly(ctx, r, s)
+		return
+	}
 	if err != nil {
 		m.cfg.Log.Error("cannot set up a run", "run", r.ID, "err", err)
+		m.settle(s, log, r)
 		m.finish(ctx, r, s, agent.Outcome{State: store.RunError, Err: err}, []store.StopReason{{
 			Code: store.StopInternal, Source: "setup", At: m.cfg.Now(), Detail: err.Error(),
 		}}, r.Totals, true)
@@ -71,6 +78,21 @@ func (m *Manager) work(ctx context.Context, a *active) {
 	}
 	m.presentLeftovers(ctx, ar, s, r)
 	m.finish(ctx, r, s, out, ar.Reasons(), ar.Totals, true)
+}
+
+// cutEarly ends or suspends a run whose context ended while it was being set up.
+func (m *Manager) cutEarly(ctx context.Context, r store.Run, s *sink) {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, agent.ErrSuspend) || errors.Is(cause, agent.ErrFenced) {
+		m.suspend(s, r, cause)
+		return
+	}
+	m.settle(s, s.log, r)
+	reason := store.StopReason{Code: store.StopInterrupted, Source: "run", Step: r.Totals.Steps, At: m.cfg.Now()}
+	if errors.Is(cause, agent.ErrUserStop) {
+		reason.Code, reason.Source = store.StopUserStop, "user"
+	}
+	m.finish(ctx, r, s, agent.Outcome{State: store.RunInterrupted, Err: cause}, []store.StopReason{reason}, r.Totals, true)
 }
 
 // begin puts the run's input into the thread and settles what an earlier owner left open.
@@ -202,11 +224,15 @@ func describe(err error) string {
 	return "internal error"
 }
 
+// coarse is by how much a file's time may lie before the clock's when it was written: kernels date files by their last
+// tick, at most 10 ms ago.
+const coarse = 20 * time.Millisecond
+
 // presentLeftovers presents files that the run made under outputs/ and did not present itself. A file is the run's when it
 // was written since the run began, which also holds across a restart in between.
 func (m *Manager) presentLeftovers(ctx context.Context, ar *agent.Run, s *sink, r store.Run) {
-	if ar.Files == nil {
-		return
+	if ar.Files == nil || ctx.Err() != nil {
+		return // of a run that was stopped nothing appears any more
 	}
 	changed, err := ar.Files.ChangedOutputs(nil)
 	if err != nil {
@@ -224,7 +250,7 @@ func (m *Manager) presentLeftovers(ctx context.Context, ar *agent.Run, s *sink, 
 		}
 	}
 	for _, o := range changed {
-		if presented[o.Path] || o.ModTime.Before(r.StartedAt) {
+		if presented[o.Path] || o.ModTime.Before(r.StartedAt.Add(-coarse)) {
 			continue
 		}
 		a, err := tools.ArtifactOf(ctx, ar.Files, o.Path)
@@ -232,10 +258,22 @@ func (m *Manager) presentLeftovers(ctx context.Context, ar *agent.Run, s *sink, 
 			m.cfg.Log.Warn("cannot present an output", "run", r.ID, "path", o.Path, "err", err)
 			continue
 		}
+		if o.ModTime.Before(r.StartedAt) && m.known(ctx, r.ThreadID, a) {
+			continue // the run before wrote and presented it just now
+		}
 		a.ID, a.ThreadID, a.RunID, a.CreatedAt = m.cfg.NewID(), r.ThreadID, r.ID, m.cfg.Now()
 		s.Artifact(a)
 		s.Emit(ar.Step, event.ArtifactPresented{Artifact: a})
 	}
+}
+
+// known reports whether an earlier run of the thread presented this very file.
+func (m *Manager) known(ctx context.Context, threadID string, a store.Artifact) bool {
+	list, err := m.cfg.Store.ThreadArtifacts(ctx, threadID)
+	if err != nil {
+		m.cfg.Log.Warn("cannot read a thread's artifacts", "thread", threadID, "err", err)
+	}
+	return slices.ContainsFunc(list, func(b store.Artifact) bool { return b.Path == a.Path && b.SHA256 == a.SHA256 })
 }
 
 // EncodeInput is the inverse of InputOf.
