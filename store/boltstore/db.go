@@ -81,20 +81,76 @@ func open(path string, o Options) (db *bolt.DB, err error) {
 			db, err = nil, &DamagedError{Path: path, Err: fmt.Errorf("%v", p)}
 		}
 	}()
+	var refused error // bbolt does not wrap what OpenFile says
 	opts := &bolt.Options{
 		Timeout: o.LockTimeout, FreelistType: bolt.FreelistMapType, NoFreelistSync: true, InitialMmapSize: mmapSize,
-		MaxSize: o.MaxSize,
+		MaxSize: o.MaxSize, NoStatistics: true,
+		OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
+			f, err = openLocked(name, flag, mode, o.LockTimeout)
+			refused = err
+			return f, err
+		},
 	}
 	db, err = bolt.Open(path, 0o600, opts)
 	switch {
 	case err == nil:
 		return db, nil
+	case refused != nil:
+		err = refused
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, &store.LockedError{Path: path, PID: holder(path)}
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
 		return nil, &DamagedError{Path: path, Err: err}
 	}
+	var locked *store.LockedError
+	var damaged *DamagedError
+	if errors.As(err, &locked) || errors.As(err, &damaged) {
+		return nil, err
+	}
 	return nil, fmt.Errorf("store %s: %w", path, full(path, err))
+}
+
+// openLocked opens the file, takes the lock that bbolt will ask for again, and looks at the pages under it.
+func openLocked(path string, flag int, mode os.FileMode, timeout time.Duration) (*os.File, error) {
+	f, err := os.OpenFile(path, flag, mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(f, timeout); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	fi, err := f.Stat()
+	if err == nil && fi.Size() > 0 {
+		if bad := verify(f, fi.Size()); bad != nil {
+			err = &DamagedError{Path: path, Err: bad}
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// lock waits for the file's lock until the timeout.
+func lock(f *os.File, timeout time.Duration) error {
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return fmt.Errorf("lock: %w", err)
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return &store.LockedError{Path: f.Name(), PID: holder(f.Name())}
+		}
+	}
 }
 
 // mmapSize is reserved address space, so that growing seldom has to wait for readers. It costs no memory.
@@ -157,16 +213,7 @@ func prepare(path string, db *bolt.DB) (err error) {
 			}
 			version = v
 		}
-		// The first and last key of every bucket touch the pages that a torn file has lost first.
-		return tx.ForEach(func(_ []byte, b *bolt.Bucket) error {
-			if b == nil {
-				return nil
-			}
-			c := b.Cursor()
-			c.First()
-			c.Last()
-			return nil
-		})
+		return nil
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -29,6 +30,30 @@ func TestStore(t *testing.T) {
 	}})
 }
 
+// TestMain is also the second process of the tests that need one.
 func TestMain(m *testing.M) {
+	if mode := os.Getenv("BOLTSTORE_TEST_CHILD"); mode != "" {
+		os.Exit(child(mode, os.Getenv("BOLTSTORE_TEST_FILE")))
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// openAt opens a store that the test's end closes.
+func openAt(tb testing.TB, path string, o Options) *Store {
+	tb.Helper()
+	s, err := Open(path, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+func openNew(tb testing.TB, o Options) *Store {
+	tb.Helper()
+	return openAt(tb, filepath.Join(tb.TempDir(), "store.db"), o)
 }

@@ -17,28 +17,31 @@ func (s *Store) WriteRun(ctx context.Context, w *store.RunWrite) error {
 	if err != nil {
 		return fmt.Errorf("store: write run: %w", err)
 	}
-	return s.change(ctx, "write run", w.RunID, func(tx *txn, r *runState) error {
-		if err := fenced(r, w.Epoch); err != nil {
-			return err
-		}
-		if err := writeThread(tx, r, w, e.checkpoint); err != nil {
-			return err
-		}
-		if err := writeJournal(tx, r, w, e.events); err != nil {
-			return err
-		}
-		if err := writeUsage(tx, w, e.usage); err != nil {
-			return err
-		}
-		if err := writeArtifacts(tx, r, w); err != nil {
-			return err
-		}
-		r.Stop = append(r.Stop, w.Stop...)
-		if w.Totals != nil {
-			r.Totals = *w.Totals
-		}
-		return transit(tx, r, w)
-	})
+	return s.change(ctx, "write run", w.RunID, func(tx *txn, r *runState) error { return applyWrite(tx, r, w, e) })
+}
+
+// applyWrite does all parts of w, or fails.
+func applyWrite(tx *txn, r *runState, w *store.RunWrite, e encoded) error {
+	if err := fenced(r, w.Epoch); err != nil {
+		return err
+	}
+	if err := writeThread(tx, r, w, e.checkpoint); err != nil {
+		return err
+	}
+	if err := writeJournal(tx, r, w, e.events); err != nil {
+		return err
+	}
+	if err := writeUsage(tx, w, e.usage); err != nil {
+		return err
+	}
+	if err := writeArtifacts(tx, r, w); err != nil {
+		return err
+	}
+	r.Stop = append(r.Stop, w.Stop...)
+	if w.Totals != nil {
+		r.Totals = *w.Totals
+	}
+	return transit(tx, r, w)
 }
 
 // encoded is what of a RunWrite can be encoded without knowing the run.
