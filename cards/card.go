@@ -83,6 +83,9 @@ func (d *dialect) Card(c Card) Body {
 	if len(bs) == 0 {
 		bs = []block{para(textOf(sayWorking.In(c.Lang)))}
 	}
+	if !d.measure(bs).within(d.room) { // a very small room: what is first
+		bs = d.split(bs)[0]
+	}
 	b := d.body(bs)
 	for row := range chunks(c.Buttons, maxButtonRow) {
 		b.Buttons = append(b.Buttons, row)
@@ -241,7 +244,7 @@ func workingSign(c Card) string {
 			return sayThinking.In(c.Lang)
 		}
 	case PhaseTool:
-		if len(c.Tools) == 0 {
+		if len(c.Tools)+len(c.Subagents) == 0 {
 			return sayWorking.In(c.Lang)
 		}
 	case PhaseWriting:

