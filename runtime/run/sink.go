@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"deerbot/internal/crash"
+	"deerbot/runtime/agent"
 	"deerbot/runtime/event"
 	"deerbot/runtime/thread"
 	"deerbot/store"
@@ -25,6 +26,7 @@ type sink struct {
 	log   *thread.Log
 	runID string
 	epoch uint64
+	run   *agent.Run // whose totals go with each commit; nil for a run that does not work
 
 	mu        sync.Mutex // guards what is below; held over store calls, so that writes of the run are in order
 	seq       uint64     // last journal sequence made
@@ -146,6 +148,10 @@ func (s *sink) write(ctx context.Context, step int, withLog bool, end *store.Run
 		}
 	}
 	w.Checkpoint, w.Events, w.Usage, w.Artifacts, w.Title = cp, s.events, s.usage, s.artifacts, s.title
+	if withLog && end == nil && s.run != nil {
+		totals := s.run.Totals // budgets count on after a restart
+		w.Totals = &totals
+	}
 	if cp == nil && len(w.Events) == 0 && len(w.Usage) == 0 && len(w.Artifacts) == 0 && w.Title == "" && end == nil {
 		return nil
 	}

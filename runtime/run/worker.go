@@ -62,6 +62,7 @@ func (m *Manager) work(ctx context.Context, a *active) {
 		Tools: setup.Tools, Files: setup.Files, System: setup.System, Limits: setup.Limits, Sink: s,
 		Now: m.cfg.Now, NewID: m.cfg.NewID, Step: r.Totals.Steps, Totals: r.Totals,
 	}
+	s.run = ar
 	info := setup.Model.Info()
 	s.Emit(0, event.RunStarted{Model: info.Name, Resumed: r.Resumes, Rehearsal: info.Rehearsal})
 	if err := m.begin(ar, s, r); err != nil {
