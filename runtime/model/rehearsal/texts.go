@@ -30,7 +30,7 @@ var english = language{
 	connect: "To connect a real model, do one of these and restart:\n\n" +
 		"- OpenAI or a compatible service: set `OPENAI_API_KEY`\n" +
 		"- Anthropic: set `ANTHROPIC_API_KEY`\n" +
-		"- Ollama, without a key: run `ollama serve` and set its address as `base_url` of a model",
+		"- Ollama, without a key: run `ollama serve`; on its usual port it is found by itself",
 	opening: "This is a rehearsal. I will act out the steps of a real task.",
 	writing: "Next I write a file.",
 	plan:    [3]string{"Quote the request in a file", "Present the file", "Say how to connect a real model"},
@@ -50,7 +50,7 @@ var chinese = language{
 	connect: "要连接真正的模型，请任选一种方式，然后重启：\n\n" +
 		"- OpenAI 或兼容的服务：设置 `OPENAI_API_KEY`\n" +
 		"- Anthropic：设置 `ANTHROPIC_API_KEY`\n" +
-		"- Ollama（无需密钥）：运行 `ollama serve`，并把它的地址设为模型的 `base_url`",
+		"- Ollama（无需密钥）：运行 `ollama serve`，在默认端口上会被自动发现",
 	opening: "这是一次排练，我来演示真实任务的步骤。",
 	writing: "接下来写一个文件。",
 	plan:    [3]string{"把请求引用到文件中", "展示文件", "说明如何连接真正的模型"},
