@@ -133,13 +133,16 @@ func titleOf(in []model.Message) string {
 			if p.Kind != model.PartText || strings.HasPrefix(p.Text, "<") {
 				continue
 			}
-			words := strings.Fields(p.Text)
+			words, more := strings.Fields(p.Text), false
 			if len(words) > 6 {
-				words = words[:6]
+				words, more = words[:6], true
 			}
 			title := []rune(strings.Join(words, " "))
 			if len(title) > 60 {
-				title = append(title[:59], '…')
+				title, more = title[:59], true
+			}
+			if more {
+				title = append(title, '…')
 			}
 			if len(title) > 0 {
 				return string(title)
