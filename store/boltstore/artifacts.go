@@ -25,8 +25,8 @@ func (s *Store) ThreadArtifacts(ctx context.Context, threadID string) (out []sto
 // RunArtifacts implements store.Artifacts.
 func (s *Store) RunArtifacts(ctx context.Context, runID string) (out []store.Artifact, err error) {
 	err = s.view(ctx, "artifacts of run", func(tx *txn) error {
-		prefix := key(runID)
-		return scan(tx.Bucket(bArtRun), prefix, func(k, thread []byte) (bool, error) {
+		prefix := ofRun(runID, tagArtifact)
+		return scan(tx.Bucket(bRunOf), prefix, func(k, thread []byte) (bool, error) {
 			a, err := get[store.Artifact](tx.Bucket(bArtThread), append(key(string(thread)), k[len(prefix):]...), "artifact")
 			out = append(out, a)
 			return true, err
@@ -38,8 +38,8 @@ func (s *Store) RunArtifacts(ctx context.Context, runID string) (out []store.Art
 // RunUsage implements store.Usage.
 func (s *Store) RunUsage(ctx context.Context, runID string) (out []store.UsageRow, err error) {
 	err = s.view(ctx, "usage of run", func(tx *txn) error {
-		prefix := key(runID)
-		return scan(tx.Bucket(bUsageRun), prefix, func(k, _ []byte) (bool, error) {
+		prefix := ofRun(runID, tagUsage)
+		return scan(tx.Bucket(bRunOf), prefix, func(k, _ []byte) (bool, error) {
 			r, err := get[store.UsageRow](tx.Bucket(bUsage), k[len(prefix):], "usage row")
 			out = append(out, r)
 			return true, err

@@ -13,18 +13,14 @@ var (
 	bThreadOf   = []byte("thread.of")   // thread id, tag, more: what belongs to a thread and is small, side by side
 	bCheck      = []byte("checkpoint")  // thread id, checkpoint id -> depth, checkpoint
 	bRun        = []byte("run")         // run id; what admission fixed
-	bRunState   = []byte("run.state")   // run id; what changes
+	bRunOf      = []byte("run.of")      // run id, tag, more: what belongs to a run, side by side
 	bRunLive    = []byte("run.live")    // seq -> run id; all that are not terminal
-	bJournal    = []byte("journal")     // run id, seq of the first -> list of events
 	bOut        = []byte("out")         // key -> header (see outHeader), record
 	bOutUnsent  = []byte("out.unsent")  // time, key
-	bOutRun     = []byte("out.run")     // run id, time, key
 	bOutDone    = []byte("out.done")    // time of the last update, key; for pruning
 	bPenalty    = []byte("penalty")     // scope -> time
 	bArtThread  = []byte("art.thread")  // thread id, artifact id
-	bArtRun     = []byte("art.run")     // run id, artifact id -> thread id
 	bUsage      = []byte("usage")       // time, row id
-	bUsageRun   = []byte("usage.run")   // run id, time, row id
 	bUser       = []byte("user")        // user id
 	bConn       = []byte("connection")  // channel, workspace, account
 	bConnUser   = []byte("connection.user")
@@ -37,16 +33,15 @@ var (
 )
 
 var buckets = [][]byte{
-	bMeta, bInbox, bInboxQueue, bDedupe, bDedupeTime, bConv, bConvMsg, bThread, bThreadOf, bCheck, bRun, bRunState, bRunLive,
-	bJournal, bOut, bOutUnsent, bOutRun, bOutDone, bPenalty, bArtThread, bArtRun, bUsage, bUsageRun, bUser, bConn, bConnUser,
+	bMeta, bInbox, bInboxQueue, bDedupe, bDedupeTime, bConv, bConvMsg, bThread, bThreadOf, bCheck, bRun, bRunOf, bRunLive,
+	bOut, bOutUnsent, bOutDone, bPenalty, bArtThread, bUsage, bUser, bConn, bConnUser,
 	bSchedule, bSchedDue, bChat, bChatMsg, bChatID, bLife,
 }
 
 // appended are buckets whose keys only rise, so that their pages need no room for keys in between.
 var appended = map[string]bool{
-	string(bInbox): true, string(bDedupeTime): true, string(bRun): true, string(bRunState): true, string(bRunLive): true,
-	string(bJournal): true, string(bOutUnsent): true, string(bOutRun): true, string(bOutDone): true, string(bUsage): true,
-	string(bUsageRun): true,
+	string(bInbox): true, string(bDedupeTime): true, string(bRun): true, string(bRunOf): true, string(bRunLive): true,
+	string(bOutUnsent): true, string(bOutDone): true, string(bUsage): true,
 }
 
 // Tags in bThreadOf.
@@ -61,6 +56,20 @@ const (
 // ofThread is a key in bThreadOf.
 func ofThread(thread, tag string, more ...byte) []byte {
 	return append(append(key(thread), tag...), more...)
+}
+
+// Tags in bRunOf.
+const (
+	tagArtifact = "a" // artifact id -> thread id
+	tagJournal  = "j" // seq of the first -> list of events
+	tagOut      = "o" // time, key of an outgoing record
+	tagState    = "s" // -> what changes in a run
+	tagUsage    = "u" // time, row id
+)
+
+// ofRun is a key in bRunOf.
+func ofRun(run, tag string, more ...byte) []byte {
+	return append(append(key(run), tag...), more...)
 }
 
 // kSchema is the name of the layout's version in bMeta. The bucket's sequence gives all orders of arrival.

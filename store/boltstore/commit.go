@@ -146,7 +146,7 @@ func (s *Store) try(live []*write) (bad int, err error) {
 		wrote := false
 		for i, w := range live {
 			tx.dirty = false
-			w.err = safely(w.fn, tx)
+			w.err = s.safely(w.fn, tx)
 			if w.err != nil && tx.dirty {
 				w.err, bad = full(s.path, w.err), i
 				return w.err
@@ -174,6 +174,14 @@ func (s *Store) broke(p any) error {
 	return err
 }
 
+// fault is broke for a panic that a page which cannot be read has caused; nil for other panics.
+func (s *Store) fault(p any) error {
+	if _, ok := p.(interface{ Addr() uintptr }); ok {
+		return s.broke(p)
+	}
+	return nil
+}
+
 func (s *Store) broken() error {
 	if err := s.damage.Load(); err != nil {
 		return err
@@ -182,11 +190,13 @@ func (s *Store) broken() error {
 }
 
 // safely turns a panic of one caller's function into that caller's error.
-func safely(fn func(tx *txn) error, tx *txn) (err error) {
+func (s *Store) safely(fn func(tx *txn) error, tx *txn) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			tx.dirty = true
-			err = fmt.Errorf("panic in a write: %v", p)
+			if err = s.fault(p); err == nil {
+				err = fmt.Errorf("panic in a write: %v", p)
+			}
 		}
 	}()
 	return fn(tx)

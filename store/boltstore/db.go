@@ -266,6 +266,7 @@ func (s *Store) view(ctx context.Context, op string, fn func(tx *txn) error) (er
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
+			_ = s.fault(p)
 			err = fmt.Errorf("store: %s: %w", op, &DamagedError{Path: s.path, Err: fmt.Errorf("%v", p)})
 		}
 	}()
@@ -290,8 +291,21 @@ func (s *Store) Close() error {
 	close(s.queue)
 	s.mu.Unlock()
 	<-s.done
+	s.saveFreelist()
 	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("store %s: close: %w", s.path, err)
 	}
 	return nil
+}
+
+// saveFreelist stores the list of free pages once, so that the next Open need not look for them. While the store is open
+// each commit would write the list again, which can be long. It does not matter when this fails.
+func (s *Store) saveFreelist() {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() { _ = recover() }()
+	if s.broken() != nil {
+		return
+	}
+	s.db.NoFreelistSync = false
+	_ = s.db.Update(func(*bolt.Tx) error { return nil })
 }

@@ -32,7 +32,7 @@ func (h *outHeader) append() []byte {
 func (h *outHeader) unsentKey(k string) []byte { return append(when(h.created), k...) }
 func (h *outHeader) doneKey(k string) []byte   { return append(when(h.updated), k...) }
 func (h *outHeader) runKey(k string) []byte {
-	return join(key(h.run), when(h.created), []byte(k))
+	return join(ofRun(h.run, tagOut), when(h.created), []byte(k))
 }
 
 // openOut takes a record apart.
@@ -84,7 +84,7 @@ func (s *Store) PutOutgoing(ctx context.Context, in *store.Outgoing) (got store.
 			return err
 		}
 		if h.run != "" {
-			if err := tx.Bucket(bOutRun).Put(h.runKey(in.Key), nil); err != nil {
+			if err := tx.Bucket(bRunOf).Put(h.runKey(in.Key), nil); err != nil {
 				return err
 			}
 		}
@@ -182,8 +182,8 @@ func (s *Store) UnsentOutgoing(ctx context.Context) (out []store.Outgoing, err e
 // RunOutgoing implements store.Outbox.
 func (s *Store) RunOutgoing(ctx context.Context, runID string) (out []store.Outgoing, err error) {
 	err = s.view(ctx, "outgoing of run", func(tx *txn) error {
-		prefix := key(runID)
-		return scan(tx.Bucket(bOutRun), prefix, func(k, _ []byte) (bool, error) {
+		prefix := ofRun(runID, tagOut)
+		return scan(tx.Bucket(bRunOf), prefix, func(k, _ []byte) (bool, error) {
 			o, err := getOut(tx, string(k[len(prefix)+8:]))
 			out = append(out, o)
 			return true, err
@@ -211,7 +211,7 @@ func (s *Store) PruneOutgoing(ctx context.Context, before time.Time) (int, error
 					return fmt.Errorf("outgoing %s: %w", k[8:], err)
 				}
 				if h.run != "" {
-					if err := tx.Bucket(bOutRun).Delete(h.runKey(string(k[8:]))); err != nil {
+					if err := tx.Bucket(bRunOf).Delete(h.runKey(string(k[8:]))); err != nil {
 						return err
 					}
 				}

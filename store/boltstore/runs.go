@@ -49,7 +49,7 @@ func (st *runState) on(r *store.Run) {
 }
 
 func getState(tx *txn, id string) (runState, error) {
-	return get[runState](tx.Bucket(bRunState), []byte(id), "run "+id)
+	return get[runState](tx.Bucket(bRunOf), ofRun(id, tagState), "run "+id)
 }
 
 func getRun(tx *txn, id string) (store.Run, error) {
@@ -83,7 +83,7 @@ func (s *Store) AdmitRun(ctx context.Context, in *store.Run, strategy store.Stra
 		if err != nil {
 			return err
 		}
-		if tx.Bucket(bRunState).Get([]byte(in.ID)) != nil {
+		if tx.Bucket(bRunOf).Get(ofRun(in.ID, tagState)) != nil {
 			return fmt.Errorf("run %s exists: %w", in.ID, store.ErrConflict)
 		}
 		busy := of.Get(ofThread(in.ThreadID, tagActive)) != nil || firstPending(tx, in.ThreadID) != ""
@@ -119,7 +119,7 @@ func (s *Store) AdmitRun(ctx context.Context, in *store.Run, strategy store.Stra
 		}
 		got = *in
 		st.on(&got)
-		return put(tx.Bucket(bRunState), []byte(in.ID), &st)
+		return put(tx.Bucket(bRunOf), ofRun(in.ID, tagState), &st)
 	})
 	if err != nil {
 		return store.Run{}, false, err
@@ -147,7 +147,7 @@ func (s *Store) change(ctx context.Context, op, id string, fn func(tx *txn, r *r
 		if err := fn(tx, &st); err != nil {
 			return fmt.Errorf("run %s: %w", id, err)
 		}
-		return put(tx.Bucket(bRunState), []byte(id), &st)
+		return put(tx.Bucket(bRunOf), ofRun(id, tagState), &st)
 	})
 }
 

@@ -21,6 +21,8 @@ const (
 	bucketSize  = 16
 	flagBranch  = 1
 	flagLeaf    = 2
+	flagFree    = 16
+	noFreelist  = ^uint64(0)
 	leafBucket  = 1
 	boltMagic   = 0xED0CDAED
 	maxDepth    = 64
@@ -46,7 +48,10 @@ func verify(f *os.File, size int64) (err error) {
 	if err := v.meta(); err != nil {
 		return err
 	}
-	return v.pages(v.root, nil, nil, 0)
+	if err := v.pages(v.root, nil, nil, 0); err != nil {
+		return err
+	}
+	return v.freelist()
 }
 
 type verifier struct {
@@ -54,6 +59,7 @@ type verifier struct {
 	size uint64 // of a page
 	root uint64
 	high uint64 // first page that was never used
+	free uint64 // page of the free list
 	seen []bool
 }
 
@@ -72,7 +78,7 @@ func (v *verifier) meta() error {
 		}
 		if id := binary.LittleEndian.Uint64(m[48:]); v.size == 0 || id > txid {
 			txid, v.size = id, uint64(binary.LittleEndian.Uint32(m[8:]))
-			v.root, v.high = binary.LittleEndian.Uint64(m[16:]), binary.LittleEndian.Uint64(m[40:])
+			v.root, v.free, v.high = binary.LittleEndian.Uint64(m[16:]), binary.LittleEndian.Uint64(m[32:]), binary.LittleEndian.Uint64(m[40:])
 		}
 	}
 	if v.size < 512 || v.size > 1<<20 {
@@ -158,6 +164,32 @@ func (v *verifier) elements(p []byte, id uint64, from, to []byte, depth int) err
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// freelist looks at the list of free pages, if it is stored: none of them may be in use.
+func (v *verifier) freelist() error {
+	if v.free == noFreelist {
+		return nil
+	}
+	p, err := v.page(v.free)
+	if err != nil {
+		return err
+	}
+	count, ids := uint64(binary.LittleEndian.Uint16(p[10:])), p[pageHeader:]
+	if count == 0xFFFF {
+		count, ids = binary.LittleEndian.Uint64(ids), ids[8:]
+	}
+	if binary.LittleEndian.Uint16(p[8:]) != flagFree || count > uint64(len(ids))/8 {
+		return fmt.Errorf("page %d is no free list", v.free)
+	}
+	for i := range count {
+		id := binary.LittleEndian.Uint64(ids[8*i:])
+		if id < 2 || id >= v.high || v.seen[id] {
+			return fmt.Errorf("free page %d is in use", id)
+		}
+		v.seen[id] = true
 	}
 	return nil
 }

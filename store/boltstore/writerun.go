@@ -146,7 +146,7 @@ func writeJournal(tx *txn, r *runState, w *store.RunWrite, chunks []chunk) error
 		r.JournalSeq++
 	}
 	for _, c := range chunks {
-		if err := tx.Bucket(bJournal).Put(join(key(w.RunID), num(c.first)), c.list); err != nil {
+		if err := tx.Bucket(bRunOf).Put(ofRun(w.RunID, tagJournal, num(c.first)...), c.list); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ func writeUsage(tx *txn, w *store.RunWrite, rows [][]byte) error {
 		if err := tx.Bucket(bUsage).Put(k, rows[i]); err != nil {
 			return err
 		}
-		if err := tx.Bucket(bUsageRun).Put(join(key(w.RunID), k), nil); err != nil {
+		if err := tx.Bucket(bRunOf).Put(ofRun(w.RunID, tagUsage, k...), nil); err != nil {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func writeArtifacts(tx *txn, r *runState, w *store.RunWrite) error {
 		if err := put(tx.Bucket(bArtThread), append(key(a.ThreadID), a.ID...), &a); err != nil {
 			return err
 		}
-		if err := tx.Bucket(bArtRun).Put(append(key(a.RunID), a.ID...), []byte(a.ThreadID)); err != nil {
+		if err := tx.Bucket(bRunOf).Put(ofRun(a.RunID, tagArtifact, []byte(a.ID)...), []byte(a.ThreadID)); err != nil {
 			return err
 		}
 	}
@@ -204,8 +204,8 @@ func (s *Store) JournalEvents(ctx context.Context, runID string, after uint64, l
 		return nil, nil
 	}
 	err = s.view(ctx, "journal", func(tx *txn) error {
-		prefix := key(runID)
-		c := tx.Bucket(bJournal).Cursor()
+		prefix := ofRun(runID, tagJournal)
+		c := tx.Bucket(bRunOf).Cursor()
 		k, v := c.Seek(join(prefix, num(after+1)))
 		if !bytes.HasPrefix(k, prefix) || !bytes.Equal(k[len(prefix):], num(after+1)) {
 			// The wanted event may be in the middle of the chunk before.
