@@ -132,7 +132,9 @@ func (f *flow) list(b *block, depth int) {
 		f.text(marker)
 		f.prefix = saved + indent
 		if len(it.kids) > 0 {
-			if k := it.kids[0].kind; k != blockPara && k != blockHeading {
+			switch it.kids[0].kind {
+			case blockPara, blockHeading, blockList: // on the marker's line
+			default:
 				f.newline(f.prefix)
 			}
 		}

@@ -1,5 +1,7 @@
 package cards
 
+import "strings"
+
 // split divides bs into parts that each fit the dialect's room. It fills a part with whole blocks; a block that does not
 // fit goes to the next part, or is divided: when it is too long for any part, or when it would leave the part mostly
 // empty. Every part takes something, so it ends.
@@ -32,8 +34,13 @@ func (d *dialect) split(bs []block) [][]block {
 		if !ok {
 			head, tail, ok = d.divide(&b, d.fits(s.free), true)
 		}
-		if !ok { // nothing smaller: it goes as it is
-			head, tail = []block{b}, nil
+		if !ok { // its containers alone take too much: without them
+			flat := para(textOf(string(appendBlocks(nil, (*from)[:1]))))
+			if b.kind != blockPara && d.measure([]block{flat}).within(d.room) {
+				head = []block{flat}
+			} else if head, tail, ok = d.divide(&flat, d.fits(s.free), true); !ok {
+				head = []block{b}
+			}
 		}
 		if s.all = append(s.all, head...); len(s.all) > s.from {
 			s.next()
@@ -267,4 +274,22 @@ func (d *dialect) divideTable(b *block, fits fitter, force bool) (head, tail []b
 	return d.divideKids(lines, func(bs ...block) bool { return fits(bs[0].kids...) }, true, func(kids []block) block {
 		return block{kind: blockQuote, kids: kids}
 	})
+}
+
+// appendBlocks appends the text of bs without any form.
+func appendBlocks(to []byte, bs []block) []byte {
+	for i := range bs {
+		b := &bs[i]
+		to = append(to, ' ')
+		to = append(to, strings.ReplaceAll(b.text, "\n", " ")...)
+		to = append(to, strings.ReplaceAll(plainText(flatten(b.inls)), "\n", " ")...)
+		to = appendBlocks(to, b.kids)
+		for _, it := range b.items {
+			to = appendBlocks(to, it.kids)
+		}
+		if b.table != nil {
+			to = appendBlocks(to, b.table.lines())
+		}
+	}
+	return to
 }

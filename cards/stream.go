@@ -344,7 +344,8 @@ func holdLink(s string) string {
 			}
 			return s
 		case rest[k+1] == '(':
-			if _, _, ok := inlineTarget(rest[k+1:]); ok || strings.IndexByte(rest[k+1:], ')') >= 0 || strings.IndexByte(rest, '\n') >= 0 {
+			target := rest[k+1:]
+			if _, _, ok := inlineTarget(target); ok || strings.Count(target, "(") <= strings.Count(target, ")") || strings.IndexByte(rest, '\n') >= 0 {
 				return s
 			}
 			if image {
