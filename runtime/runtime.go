@@ -126,7 +126,8 @@ func (rt *Runtime) Cancel(ctx context.Context, runID, by string) error {
 func (rt *Runtime) Wait(ctx context.Context, runID string) error { return rt.runs.Wait(ctx, runID) }
 
 // Subscribe yields a run's events past the cursor and then follows it to its End. Of a run whose live stream is gone it
-// yields the journal's events and an End made from the record.
+// yields the journal's events and an End made from the record. They are numbered above all live ones, because the journal
+// counts otherwise: a cursor of the live stream gets one Gap and then the whole journal.
 func (rt *Runtime) Subscribe(ctx context.Context, runID string, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for e, err := range rt.bridge.Subscribe(ctx, runID, after) {
@@ -147,7 +148,18 @@ func (rt *Runtime) replay(ctx context.Context, runID string, after uint64, yield
 		yield(event.Event{}, fmt.Errorf("run %s: %w", runID, err))
 		return
 	}
-	seq := after
+	// The range of the owner that would come next. It would replay the journal too, so even then the numbers fit.
+	base := stream.Base(r.Epoch + 1)
+	seq := uint64(0) // in the journal
+	switch {
+	case after >= base:
+		seq = min(after-base, r.JournalSeq)
+	case after > 0:
+		gap := event.Gap{From: after + 1, To: base}
+		if !yield(event.Event{Run: runID, Thread: r.ThreadID, Seq: base, At: rt.cfg.Now(), Body: gap}, nil) {
+			return
+		}
+	}
 	for {
 		page, err := rt.cfg.Store.JournalEvents(ctx, runID, seq, 500)
 		if err != nil {
@@ -160,6 +172,7 @@ func (rt *Runtime) replay(ctx context.Context, runID string, after uint64, yield
 			if err := json.Unmarshal(je.Data, &e); err != nil {
 				continue // written by another version
 			}
+			e.Seq = base + seq
 			if !yield(e, nil) {
 				return
 			}
@@ -172,7 +185,7 @@ func (rt *Runtime) replay(ctx context.Context, runID string, after uint64, yield
 		yield(event.Event{}, fmt.Errorf("run %s: %w", runID, stream.ErrUnknown))
 		return
 	}
-	yield(event.Event{Run: runID, Thread: r.ThreadID, Seq: seq + 1, At: r.EndedAt, Body: event.End{State: r.State}}, nil)
+	yield(event.Event{Run: runID, Thread: r.ThreadID, Seq: base + seq + 1, At: r.EndedAt, Body: event.End{State: r.State}}, nil)
 }
 
 // Recover takes up what an earlier process left. Call it once, before Start. With calm false (a crash loop) nothing is
