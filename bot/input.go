@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"deerbot/channels"
 	"deerbot/runtime/model"
@@ -202,7 +203,23 @@ func (b *Bot) addCorrection(ctx context.Context, p channels.Place, was, now stri
 // shown to the model, but not as tags.
 var contextTag = regexp.MustCompile(`(?i)<(\s*/?\s*(?:from|quote|uploads|note|correction|system|system-reminder|untrusted)\b)`)
 
-func neutralise(s string) string { return sandbox.Printable(contextTag.ReplaceAllString(s, "‹$1")) }
+// neutralise makes what people wrote harmless as data and leaves its lines and words alone: no control characters, nothing
+// that is invisible or turns the direction of text, no tags of ours.
+func neutralise(s string) string {
+	s = strings.ToValidUTF8(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s), "\uFFFD")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\u200c' || r == '\u200d' || r == '\u200e' || r == '\u200f' || r == '\u061c' || r == '\u00ad':
+			return r // joiners of scripts and emoji, marks of direction that end by themselves, the soft hyphen
+		case unicode.In(r, unicode.Cc, unicode.Cf):
+			return -1
+		}
+		return r
+	}, s)
+	return contextTag.ReplaceAllString(s, "‹$1")
+}
 
 // isContext reports whether a text part is one of the blocks above rather than somebody's words.
 func isContext(s string) bool {
