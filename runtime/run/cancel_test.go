@@ -169,6 +169,36 @@ func TestCancelMidTool(t *testing.T) {
 	}
 }
 
+// A cancel comes while the step is written, between the answer and its tools: no tool acts, and the calls are answered.
+func TestCancelMidCommit(t *testing.T) {
+	w := newWorld(t)
+	h := newHold()
+	w.tool("act", func(context.Context, *tools.Env) (string, error) {
+		t.Error("the tool acted")
+		return "", nil
+	})
+	w.model("tools", calls("never", "act", "act"))
+	w.st.on(func(op, _ string) error {
+		if op == "write" {
+			return h.wait(context.Background())
+		}
+		return nil
+	})
+	th := w.thread()
+	r := w.admit(th, "tools")
+	h.await(t)
+	w.cancel(r.ID)
+	h.release()
+	wantCodes(t, w.end(r.ID, store.RunInterrupted), store.StopUserStop)
+	w.sound(th)
+	msgs := w.messages(th)
+	for _, p := range msgs[len(msgs)-1].Parts {
+		if p.Result == nil || p.Result.Content != agent.ResultCancelled {
+			t.Errorf("history:\n%s", dump(msgs))
+		}
+	}
+}
+
 // A tool that does not listen is left behind.
 func TestCancelMidStubbornTool(t *testing.T) {
 	w := newWorld(t)

@@ -96,6 +96,10 @@ func TestFullMidRun(t *testing.T) {
 		t.Errorf("error %q", rec.Error)
 	}
 	w.st.on(nil)
+	w.sound(th)
+	if msgs := w.messages(th); len(msgs) != 3 || msgs[2].Parts[0].Result.Content != resultNotRun {
+		t.Errorf("history:\n%s", dump(msgs))
+	}
 	w.end(w.admit(th, "").ID, store.RunSuccess)
 	w.sound(th)
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -380,9 +381,14 @@ func (w *world) restart() {
 // crash is what kill -9 leaves: the file as it is on disk now. The old manager goes on elsewhere until the test ends.
 func (w *world) crash() *world {
 	w.t.Helper()
-	raw, err := os.ReadFile(w.path)
-	if err != nil {
-		w.t.Fatalf("read: %v", err)
+	// The store may be written meanwhile. What two readings agree on stood on the disk at one moment.
+	var raw, again []byte
+	for len(raw) == 0 || !bytes.Equal(raw, again) {
+		var err error
+		raw = again
+		if again, err = os.ReadFile(w.path); err != nil {
+			w.t.Fatalf("read: %v", err)
+		}
 	}
 	dir, err := os.MkdirTemp(w.dir, "crash")
 	if err != nil {

@@ -106,9 +106,9 @@ func (s *sink) presentedPaths() map[string]bool {
 	return out
 }
 
-// Commit implements agent.Sink.
+// Commit implements agent.Sink. A cancel does not cut it: what the step said would stay unsaid, and its calls unanswered.
 func (s *sink) Commit(ctx context.Context, step int) error {
-	return s.write(ctx, step, true, nil)
+	return s.write(context.WithoutCancel(ctx), step, true, nil)
 }
 
 // flush writes the journal when no commit came along. Failing is not the end: the next write carries the events.

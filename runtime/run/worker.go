@@ -77,8 +77,27 @@ func (m *Manager) work(ctx context.Context, a *active) {
 		m.suspend(s, r, out.Err)
 		return
 	}
+	m.answerOpen(ar, r, out)
 	m.presentLeftovers(ctx, ar, s, r)
 	m.finish(ctx, r, s, out, ar.Reasons(), ar.Totals, true)
+}
+
+// resultNotRun answers calls of a run that ended before they were made.
+const resultNotRun = "not run: the run ended before this call was made"
+
+// answerOpen answers the calls that a run left open because it failed between the answer and its tools.
+func (m *Manager) answerOpen(ar *agent.Run, r store.Run, out agent.Outcome) {
+	open := agent.OpenCalls(ar.Log)
+	if len(open) == 0 {
+		return
+	}
+	text := resultNotRun
+	if out.State == store.RunInterrupted {
+		text = agent.ResultCancelled
+	}
+	msg := agent.ResultMessage(m.cfg.NewID(), open, text, m.cfg.Now())
+	msg.RunID = r.ID
+	ar.Log.Append(msg)
 }
 
 // cutEarly ends or suspends a run whose context ended while it was being set up.
