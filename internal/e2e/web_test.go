@@ -318,8 +318,11 @@ func TestWebAnthropic(t *testing.T) {
 	t.Cleanup(srv.Close)
 	w.bare("ANTHROPIC_BASE_URL="+srv.URL, "ANTHROPIC_API_KEY=k")
 	b := newBrowser(t, w)
-	b.post("good morning")
+	b.post("good morning,\n\"you\" \U0001F469\u200d\U0001F4BB")
 	b.until("the answer", has("re: good morning"))
+	if got := llm.Last().LastUser(); got != "good morning,\n\"you\" \U0001F469\u200d\U0001F4BB" {
+		t.Errorf("the model was told %q", got)
+	}
 	if n, refused := llm.Count(); n != 1 || refused != 0 {
 		t.Errorf("%d requests, %d refused", n, refused)
 	}
