@@ -49,7 +49,7 @@ type browser struct {
 	chat string
 	rev  uint64
 	now  map[string]shown // messages as last heard
-	ids  []string        // in the order of their first appearance
+	ids  []string         // in the order of their first appearance
 }
 
 func newBrowser(t *testing.T, w *world) *browser {
