@@ -12,6 +12,8 @@
 //   - A missing record is [ErrNotFound]; a compare-and-set that lost is [ErrConflict]; a write of a run whose lease epoch
 //     is not the stored one is [ErrFenced]; no room on the disk is [ErrFull], after which intake stops and reads go on.
 //   - Ids made by callers are UUIDv7, so keys sort by time. Times are stored in UTC with nanoseconds.
+//   - Strings are valid UTF-8 and may otherwise hold anything, slashes and zero bytes too. Records that are created have a
+//     non-empty id; one that exists already is [ErrConflict], except where a method says that it replaces.
 //   - A value over [MaxValue] is refused with [ErrTooLarge] before anything is written.
 package store
 
@@ -71,7 +73,7 @@ type Store interface {
 // Inbox is the durable queue of inbound messages: committed before the platform is told that we have them.
 type Inbox interface {
 	// AcceptInbound commits e unless its DedupeKey was accepted within the last [DedupeKeep]; accepted reports whether it
-	// was new. It sets e.Seq, the position in the conversation, and indexes e.MessageID to the conversation.
+	// was new; age is told by ReceivedAt. An empty DedupeKey is never known. It sets e.Seq, the position in the conversation, and indexes e.MessageID to the conversation.
 	AcceptInbound(ctx context.Context, e *InboxEntry) (accepted bool, err error)
 	// PendingInbound lists a conversation's entries in state InboxPending in order of Seq, limit at most.
 	PendingInbound(ctx context.Context, c ConversationKey, limit int) ([]InboxEntry, error)
@@ -84,7 +86,7 @@ type Inbox interface {
 	// ReplaceInbound replaces the payload of a pending entry; ErrConflict when it was taken already.
 	ReplaceInbound(ctx context.Context, id string, payload []byte) error
 	// TakeInbound moves pending entries to InboxTaken by runID ("" for a command); entries already taken by the same run
-	// are left alone, by another one is ErrConflict.
+	// are left alone, by another one is ErrConflict (and none is moved). Entries that were settled meanwhile are passed over.
 	TakeInbound(ctx context.Context, runID string, ids ...string) error
 	// SettleInbound removes entries: their reply was delivered, or there is nothing to reply. Unknown ids are fine.
 	SettleInbound(ctx context.Context, ids ...string) error
@@ -110,7 +112,7 @@ type Conversations interface {
 	// ConversationOfMessage says where a platform message belongs (Topic of k is ignored), or ErrNotFound.
 	ConversationOfMessage(ctx context.Context, k ConversationKey, messageID string) (ConversationKey, error)
 	// MoveChat re-keys everything of a chat to its new id (Telegram supergroup migration): conversations, message index,
-	// inbox entries, outbox records and schedules, in one transaction.
+	// inbox entries, dedupe keys, outbox records and schedules, in one transaction. What newChat has already stays.
 	MoveChat(ctx context.Context, channel, workspace, oldChat, newChat string) error
 }
 
@@ -138,12 +140,13 @@ type Runs interface {
 	// ClaimRun moves the run from pending to running for owner, if no other run of its thread is active and no older
 	// one is pending; else ErrConflict. It raises the epoch by one.
 	ClaimRun(ctx context.Context, id, owner string, leaseUntil time.Time) (Run, error)
-	// TakeOverRun gives a running or finalizing run whose lease ended before now (or whose owner is in gone) to a new
-	// owner: epoch and Resumes rise by one. ErrConflict when the lease still holds.
+	// TakeOverRun gives a running or finalizing run whose lease ended before now to a new owner: epoch and Resumes rise by
+	// one. ErrConflict when the lease still holds. Who knows that the owner is gone passes a now behind its lease.
 	TakeOverRun(ctx context.Context, id, owner string, now, leaseUntil time.Time) (Run, error)
 	// RenewLease extends the lease, fenced by epoch, and returns the run (with CancelRequested).
 	RenewLease(ctx context.Context, id string, epoch uint64, leaseUntil time.Time) (Run, error)
-	// WriteRun commits all parts of w together, fenced by w.Epoch.
+	// WriteRun commits all parts of w together, fenced by w.Epoch; a run that is pending or over is ErrFenced at any epoch.
+	// Events, usage rows and artifacts become the run's, whatever their RunID says.
 	WriteRun(ctx context.Context, w *RunWrite) error
 	// EndPending moves a pending run to a terminal state with reasons; ErrConflict when it is not pending.
 	EndPending(ctx context.Context, id string, to RunState, stop []StopReason) error
@@ -173,7 +176,7 @@ type Outbox interface {
 	PutOutgoing(ctx context.Context, o *Outgoing) (got Outgoing, created bool, err error)
 	// UpdateOutgoing writes o back (state, parts, attempts). In the same transaction it indexes the message ids of its
 	// parts to the conversation and, when o.State is DeliverySent or DeliveryPermanent, settles the inbox entries in
-	// o.Settles.
+	// o.Settles. CreatedAt and RunID stay what they were.
 	UpdateOutgoing(ctx context.Context, o *Outgoing) error
 	// Outgoing returns a record by key, or ErrNotFound.
 	Outgoing(ctx context.Context, key string) (Outgoing, error)

@@ -26,6 +26,7 @@ func TestStore(t *testing.T) {
 		if err != nil {
 			tb.Fatal(err)
 		}
+		s.db.NoSync = true // nothing in the suite takes the power away
 		return s
 	}})
 }
