@@ -73,7 +73,8 @@ type Store interface {
 // Inbox is the durable queue of inbound messages: committed before the platform is told that we have them.
 type Inbox interface {
 	// AcceptInbound commits e unless its DedupeKey was accepted within the last [DedupeKeep]; accepted reports whether it
-	// was new; age is told by ReceivedAt. An empty DedupeKey is never known. It sets e.Seq, the position in the conversation, and indexes e.MessageID to the conversation.
+	// was new; age is told by ReceivedAt. An empty DedupeKey is never known. It sets
+	// e.Seq, the position in the conversation, and indexes e.MessageID to the conversation.
 	AcceptInbound(ctx context.Context, e *InboxEntry) (accepted bool, err error)
 	// PendingInbound lists a conversation's entries in state InboxPending in order of Seq, limit at most.
 	PendingInbound(ctx context.Context, c ConversationKey, limit int) ([]InboxEntry, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +34,7 @@ func held(t *testing.T, s *Store) (release func()) {
 // queued waits until n writes are in the queue.
 func queued(s *Store, n int) {
 	for len(s.queue) < n {
+		runtime.Gosched()
 	}
 }
 
@@ -163,6 +165,7 @@ func TestCloseWaits(t *testing.T) {
 		if done {
 			break
 		}
+		runtime.Gosched()
 	}
 	if err := s.PutUser(t.Context(), &store.User{ID: "late"}); !errors.Is(err, store.ErrClosed) {
 		t.Fatalf("late write: %v", err)
