@@ -29,9 +29,11 @@ const (
 type actor struct {
 	place channels.Place
 
-	mu   sync.Mutex
-	more bool               // something came since the last look
-	prep context.CancelFunc // of the message in preparation (files being fetched), nil otherwise
+	mu      sync.Mutex
+	more    bool               // something came since the last look
+	prep    context.CancelFunc // of the message in preparation (files being fetched), nil otherwise
+	sender  string             // of the message in preparation
+	stopped bool               // a preparation was stopped, and the command that did it is not handled yet
 
 	signal chan struct{} // capacity 1: something came
 }
@@ -62,19 +64,29 @@ func (b *Bot) wake(p channels.Place) {
 	b.spawn(func(ctx context.Context) { b.act(ctx, a) })
 }
 
-// interruptPreparation stops the fetching of files for a message that a stop has overtaken.
-func (b *Bot) interruptPreparation(p channels.Place) {
+// interruptPreparation stops the fetching of files for a message that in, a stop, has overtaken.
+func (b *Bot) interruptPreparation(in *channels.Inbound) {
 	b.mu.Lock()
-	a := b.actors[p]
+	a := b.actors[in.Place]
 	b.mu.Unlock()
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.prep != nil {
+	if a.prep != nil && b.mayEnd(a.sender, in) {
 		a.prep()
+		a.stopped = true
 	}
+}
+
+// takeStopped reports, once, whether a preparation was stopped.
+func (a *actor) takeStopped() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	stopped := a.stopped
+	a.stopped = false
+	return stopped
 }
 
 func (b *Bot) act(ctx context.Context, a *actor) {
@@ -170,20 +182,13 @@ func (b *Bot) handlePending(ctx context.Context, a *actor) error {
 					}
 					group, ids = append(group, next), append(ids, entries[n].ID)
 				}
-				if err := b.handle(ctx, a, mergeAlbum(group), ids); err != nil {
+				if err := b.handleOrHold(ctx, a, mergeAlbum(group), ids); err != nil {
 					return err
 				}
 				i = n
 				continue
 			}
-			err = b.handle(ctx, a, in, []string{entries[i].ID})
-			var slow *throttled
-			if errors.As(err, &slow) {
-				if uerr := b.handleUrgent(ctx, a, entries[i+1:]); uerr != nil {
-					return uerr
-				}
-			}
-			if err != nil {
+			if err := b.handleOrHold(ctx, a, in, []string{entries[i].ID}); err != nil {
 				return err
 			}
 			i++
@@ -191,21 +196,45 @@ func (b *Bot) handlePending(ctx context.Context, a *actor) error {
 	}
 }
 
-// handleUrgent handles what must not wait behind a message that is held back: buttons, and commands that change nothing
-// of what is in front of them.
-func (b *Bot) handleUrgent(ctx context.Context, a *actor, entries []store.InboxEntry) error {
+// handleOrHold handles in. When it is held back for the chat's rate, what must not wait behind it is handled.
+func (b *Bot) handleOrHold(ctx context.Context, a *actor, in *channels.Inbound, ids []string) error {
+	err := b.handle(ctx, a, in, ids)
+	var slow *throttled
+	if errors.As(err, &slow) {
+		if uerr := b.handleUrgent(ctx, a); uerr != nil {
+			return uerr
+		}
+	}
+	return err
+}
+
+// urgent reports whether in must not wait behind messages: a button, or a command that changes nothing of what is in
+// front of it.
+func urgent(in *channels.Inbound) bool {
+	if in.Kind == channels.KindAction {
+		return true
+	}
+	p := commands.Parse(commands.Input{Text: in.Text, BotName: in.BotName, LeadingCode: in.LeadingCode, Mentioned: in.Mentioned})
+	if p.Kind != commands.KindCommand {
+		return false
+	}
+	switch p.Command.Name {
+	case "stop", "status", "help", "whoami":
+		return true
+	}
+	return false
+}
+
+// handleUrgent handles what is urgent among all that is pending.
+func (b *Bot) handleUrgent(ctx context.Context, a *actor) error {
+	entries, err := b.store.PendingInbound(ctx, a.place, 2*maxPending)
+	if err != nil {
+		return err
+	}
 	for _, e := range entries {
 		in, err := decodeInbound(e)
-		if err != nil {
+		if err != nil || !urgent(in) {
 			continue
-		}
-		if in.Kind != channels.KindAction {
-			p := commands.Parse(commands.Input{Text: in.Text, BotName: in.BotName, LeadingCode: in.LeadingCode, Mentioned: in.Mentioned})
-			switch p.Command.Name {
-			case "stop", "status", "help", "whoami":
-			default:
-				continue
-			}
 		}
 		if err := b.handle(ctx, a, in, []string{e.ID}); err != nil {
 			return err
@@ -289,7 +318,14 @@ func (b *Bot) handle(ctx context.Context, a *actor, in *channels.Inbound, ids []
 	case commands.KindUnknown:
 		return b.reply(ctx, in, ids, commands.Unknown(lang, p.Command.Name, p.Nearest))
 	case commands.KindCommand:
-		s := &session{b: b, conv: conv, in: in, lang: lang, key: ids[0]}
+		may, err := b.mayCommand(ctx, conv, in, p.Command.Name)
+		if err != nil {
+			return err
+		}
+		if !may {
+			return b.reply(ctx, in, ids, commands.Reply{Markdown: textNotYours.In(lang)})
+		}
+		s := &session{b: b, conv: conv, in: in, lang: lang, key: ids[0], prepStopped: a.takeStopped()}
 		r, err := commands.Handle(ctx, s, p.Command)
 		if err != nil {
 			if errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
@@ -323,7 +359,7 @@ func (b *Bot) message(ctx context.Context, a *actor, in *channels.Inbound, ids [
 	}
 	prep, cancel := context.WithCancel(ctx)
 	a.mu.Lock()
-	a.prep = cancel
+	a.prep, a.sender, a.stopped = cancel, in.Sender.ID, false
 	a.mu.Unlock()
 	input, err := b.input(prep, in, &conv, ids[0])
 	stopped := prep.Err() != nil && ctx.Err() == nil
@@ -393,6 +429,12 @@ func (b *Bot) handleAction(ctx context.Context, in *channels.Inbound, ids []stri
 		return b.resumeRun(ctx, conv, in, id, lang, answer)
 	}
 	if c, ok := commands.ParseAction(in.Action.Data); ok {
+		switch may, err := b.mayCommand(ctx, conv, in, c.Name); {
+		case err != nil:
+			return err
+		case !may:
+			return answer(textNotYours.In(lang))
+		}
 		s := &session{b: b, conv: conv, in: in, lang: lang, key: ids[0]}
 		r, err := commands.Handle(ctx, s, c)
 		if err != nil {
@@ -409,10 +451,44 @@ func (b *Bot) handleAction(ctx context.Context, in *channels.Inbound, ids []stri
 // mayStop: in a group, a run is stopped by who asked for it or by an operator of the channel.
 func (b *Bot) mayStop(r store.Run, in *channels.Inbound) bool {
 	var meta turnMeta
-	if in.ChatKind == "dm" || json.Unmarshal(r.Meta, &meta) != nil || meta.Sender == "" || meta.Sender == in.Sender.ID {
+	if json.Unmarshal(r.Meta, &meta) != nil {
 		return true
 	}
-	return contains(b.settings().Channels[in.Place.Channel].Admins, in.Sender.ID)
+	return b.mayEnd(meta.Sender, in)
+}
+
+// mayEnd reports whether who sent in may end what owner began.
+func (b *Bot) mayEnd(owner string, in *channels.Inbound) bool {
+	return in.ChatKind == "dm" || owner == "" || owner == in.Sender.ID ||
+		contains(b.settings().Channels[in.Place.Channel].Admins, in.Sender.ID)
+}
+
+// mayCommand reports whether who sent in may give the command: one that ends runs may end only runs of their own.
+func (b *Bot) mayCommand(ctx context.Context, conv store.Conversation, in *channels.Inbound, name string) (bool, error) {
+	if in.ChatKind == "dm" || name != "stop" && name != "new" {
+		return true, nil
+	}
+	r, err := b.store.ActiveRun(ctx, conv.ThreadID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+	case err != nil:
+		return false, err
+	case !b.mayStop(r, in):
+		return false, nil
+	}
+	if name == "stop" {
+		return true, nil
+	}
+	pending, err := b.store.PendingRuns(ctx, conv.ThreadID)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range pending {
+		if !b.mayStop(r, in) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // reply posts the answer to a command or a notice; sending it settles the entries.

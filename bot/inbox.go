@@ -45,7 +45,7 @@ func (i *inbox) Accept(ctx context.Context, in *channels.Inbound) error {
 	if err != nil {
 		return err
 	}
-	if n >= maxPending && in.Kind == channels.KindMessage {
+	if n >= maxPending && !urgent(in) {
 		return b.refuse(ctx, in)
 	}
 	payload, err := json.Marshal(in)
@@ -66,7 +66,7 @@ func (i *inbox) Accept(ctx context.Context, in *channels.Inbound) error {
 	}
 	b.seen.put(in.Place, in.MessageID, in.Text)
 	if b.stops(in) {
-		b.interruptPreparation(in.Place)
+		b.interruptPreparation(in)
 	}
 	b.wake(in.Place)
 	return nil

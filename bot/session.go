@@ -24,6 +24,8 @@ type session struct {
 	in   *channels.Inbound
 	lang phrase.Lang
 	key  string // inbox entry of the command: what it does twice after a crash has this in its idempotency key
+	// prepStopped says that the command has stopped a message that was no run yet.
+	prepStopped bool
 }
 
 var _ commands.Session = (*session)(nil)
@@ -84,6 +86,7 @@ func (s *session) New(ctx context.Context, title string) (bool, error) {
 	if err := s.b.store.PutConversation(ctx, &s.conv); err != nil {
 		return false, err
 	}
+	stopped = stopped || s.prepStopped
 	if title == "" {
 		return stopped, nil
 	}
@@ -97,15 +100,16 @@ func (s *session) New(ctx context.Context, title string) (bool, error) {
 
 // Stop implements commands.Session.
 func (s *session) Stop(ctx context.Context) (commands.Stopped, error) {
+	// Before the stop: the first that waits begins as soon as the active run has ended.
+	pending, err := s.b.store.PendingRuns(ctx, s.conv.ThreadID)
+	if err != nil {
+		return commands.Stopped{}, err
+	}
 	running, err := s.endRuns(ctx, false)
 	if err != nil {
 		return commands.Stopped{}, err
 	}
-	out := commands.Stopped{Running: running}
-	pending, err := s.b.store.PendingRuns(ctx, s.conv.ThreadID)
-	if err != nil {
-		return out, err
-	}
+	out := commands.Stopped{Running: running || s.prepStopped}
 	for _, r := range pending {
 		out.Queued = append(out.Queued, headOf(r))
 	}

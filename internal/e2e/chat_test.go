@@ -14,6 +14,7 @@ import (
 
 // A conversation with tools: a file goes in, a plan is made, a file is written and comes out, and the history is legal.
 func TestConversationWithTools(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, telegram.Options{Limits: telegram.RealLimits()}, func(r *script.Request) script.Script {
 		if res := r.LastResults(); len(res) > 0 {
 			switch {
@@ -64,6 +65,7 @@ func uploadOf(r *script.Request) string {
 
 // A 20 KB Markdown answer arrives whole: every word, fences closed in each message, nothing refused.
 func TestLongMarkdownAnswer(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	n := 0
 	for b.Len() < 20<<10 {
@@ -103,6 +105,7 @@ func TestLongMarkdownAnswer(t *testing.T) {
 
 // /new forgets, before and after a restart; /status answers; the old thread's words never reach the new one. (C109, C110)
 func TestC109NewForgets(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, telegram.Options{}, echo)
 	w.start()
 	ann := w.tg.Person("Ann", "ann")
@@ -127,6 +130,7 @@ func TestC109NewForgets(t *testing.T) {
 
 // /stop in the middle of a stream ends it at once, keeps the partial text, and nothing more of it comes.
 func TestStopMidStream(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, telegram.Options{}, func(r *script.Request) script.Script {
 		if strings.Contains(lastWords(r), "long") {
 			return script.Script{Parts: []script.Part{{Text: strings.Repeat("word ", 4000)}}, ChunkSize: 10, ChunkDelay: 20 * time.Millisecond}
@@ -161,6 +165,7 @@ func TestStopMidStream(t *testing.T) {
 
 // Two chats at once do not wait for each other.
 func TestTwoChatsAtOnce(t *testing.T) {
+	t.Parallel()
 	hold := make(chan struct{})
 	w := newWorld(t, telegram.Options{}, func(r *script.Request) script.Script {
 		if lastWords(r) == "slow" {
@@ -179,6 +184,7 @@ func TestTwoChatsAtOnce(t *testing.T) {
 
 // A storm of 429s: every answer arrives once, no call is made before retry_after has passed. (C040, C041)
 func TestC041RateStorm(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, telegram.Options{}, func(r *script.Request) script.Script {
 		return script.Script{Parts: []script.Part{{Text: strings.Repeat("flood ", 300) + "end of " + lastWords(r)}}, ChunkSize: 20, ChunkDelay: 25 * time.Millisecond}
 	})
@@ -205,6 +211,7 @@ func TestC041RateStorm(t *testing.T) {
 
 // An edit refused as not modified is success: one message, no retry. (C037, C038)
 func TestC037NotModified(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, telegram.Options{}, func(r *script.Request) script.Script {
 		return script.Script{Parts: []script.Part{{Text: "slowly said"}}, ChunkSize: 3, ChunkDelay: 900 * time.Millisecond}
 	})
@@ -231,6 +238,7 @@ func count(c *telegram.Chat, text string) int {
 
 // A thousand times a message arrives in the very tail of the turn before it: every one is answered, once, in order.
 func TestTailMessages(t *testing.T) {
+	t.Parallel()
 	const chats, turns = 10, 100
 	w := newWorld(t, telegram.Options{CallLog: -1}, nil)
 	type talk struct {

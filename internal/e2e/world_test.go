@@ -83,6 +83,7 @@ func newWorld(t testing.TB, opts telegram.Options, respond script.Responder) *wo
 			w.p.kill()
 		}
 		w.unplug()
+		openGates(t)
 		llm.CloseClientConnections()
 		llm.Close()
 	})
@@ -330,6 +331,9 @@ func echo(r *script.Request) script.Script { return script.Text("re: " + lastWor
 // lastWords is the last user message without context blocks.
 func lastWords(r *script.Request) string {
 	text := r.LastUser()
+	if strings.HasPrefix(text, "<from ") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
 	if i := strings.Index(text, "\n<"); i >= 0 {
 		text = text[:i]
 	}
@@ -394,10 +398,23 @@ type gate struct {
 	ch   chan struct{}
 }
 
+// gates are those of the running tests: a world opens its test's before it waits for the model to be done.
+var gates sync.Map
+
 func newGate(t testing.TB) *gate {
 	g := &gate{ch: make(chan struct{})}
-	t.Cleanup(g.open)
+	gates.Store(g, t)
 	return g
+}
+
+func openGates(t testing.TB) {
+	gates.Range(func(g, of any) bool {
+		if of == t {
+			g.(*gate).open()
+			gates.Delete(g)
+		}
+		return true
+	})
 }
 
 func (g *gate) open() { g.once.Do(func() { close(g.ch) }) }
