@@ -25,8 +25,8 @@ fmt: $(CACHE)/bin/golangci-lint
 $(CACHE)/bin/golangci-lint:
 	GOBIN=$(CACHE)/bin CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 
-generate: ## rewrite what is made from the code: example, schema, reference, golden files
-	go test ./config ./commands ./cmd/deerbot -update
+generate: ## rewrite what is made from the code: example, schema, reference, features, golden files
+	go test ./config ./commands ./cards ./runtime/event ./runtime/middleware ./internal/features ./cmd/deerbot -update
 
 fuzz: ## every fuzz target for FUZZTIME (10s)
 	@set -e; for dir in $$(go list -f '{{.Dir}}' ./...); do \
