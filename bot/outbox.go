@@ -196,21 +196,23 @@ func (o *outbox) deliver(ctx context.Context, rec *store.Outgoing) {
 			crash.Point(crash.OutboxCompleted)
 			return
 		}
-		if ctx.Err() != nil {
-			return
-		}
-		rec.Attempts++
 		var (
 			limited *channels.RateLimited
 			moved   *channels.Moved
 		)
+		if errors.As(err, &limited) {
+			o.penalize(rec.Conversation, limited) // also when we stop: it outlives this process
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		rec.Attempts++
 		switch {
-		case errors.As(err, &limited):
-			o.penalize(rec.Conversation, limited)
+		case limited != nil:
 			rec.Attempts-- // waiting as told is not a failed attempt
 			o.mark(ctx, rec, store.DeliveryPending, log)
 			continue
-		case errors.As(err, &moved):
+		case errors.As(err, &moved) && rec.Attempts < maxAttempts:
 			log.Info("the chat has a new id", "to", moved.To)
 			k := rec.Conversation
 			if err := o.b.store.MoveChat(ctx, k.Channel, k.Workspace, k.Chat, moved.To); err != nil {
@@ -258,8 +260,9 @@ func permanent(err error) bool {
 		gone      *channels.Gone
 		forbidden *channels.Forbidden
 		refused   *channels.Refused
+		format    *channels.BadFormat // of the plain form: the other was tried
 	)
-	return errors.As(err, &gone) || errors.As(err, &forbidden) || errors.As(err, &refused)
+	return errors.As(err, &gone) || errors.As(err, &forbidden) || errors.As(err, &refused) || errors.As(err, &format)
 }
 
 // attempt sends the parts that are not sent yet.
@@ -269,7 +272,7 @@ func (o *outbox) attempt(ctx context.Context, ch channels.Channel, rec *store.Ou
 	}
 	for i := 0; i < len(c.Bodies); i++ {
 		part := &rec.Parts[i]
-		if part.State == store.DeliverySent {
+		if part.State == store.DeliverySent || part.State == store.DeliveryPermanent {
 			continue
 		}
 		m := channels.Message{Body: c.Bodies[i], Silent: c.Silent}
@@ -295,7 +298,11 @@ func (o *outbox) attempt(ctx context.Context, ch channels.Channel, rec *store.Ou
 				return &channels.Refused{Err: err}
 			}
 			c.Bodies = append(c.Bodies[:i:i], append(halves, c.Bodies[i+1:]...)...)
-			rest := append([]store.OutgoingPart{{State: store.DeliveryPending}}, rec.Parts[i+1:]...)
+			second := store.OutgoingPart{State: store.DeliveryPending}
+			if part.State == store.DeliveryUnknown {
+				second.State = store.DeliveryUnknown // the whole may be there already, with this half
+			}
+			rest := append([]store.OutgoingPart{second}, rec.Parts[i+1:]...)
 			rec.Parts = append(rec.Parts[:i+1:i+1], rest...)
 			if rec.Body, err = json.Marshal(c); err != nil {
 				return err
@@ -316,7 +323,7 @@ func (o *outbox) attempt(ctx context.Context, ch channels.Channel, rec *store.Ou
 		}
 		if i < len(c.Bodies)-1 {
 			rec.UpdatedAt = o.b.now()
-			if err := o.b.store.UpdateOutgoing(ctx, rec); err != nil {
+			if err := o.b.store.UpdateOutgoing(context.WithoutCancel(ctx), rec); err != nil { // it is true, whoever stops now
 				return &channels.Transient{Err: err}
 			}
 			crash.Point(crash.PartSent)
@@ -329,6 +336,9 @@ func (o *outbox) attempt(ctx context.Context, ch channels.Channel, rec *store.Ou
 func (o *outbox) one(ctx context.Context, ch channels.Channel, rec *store.Outgoing, part *store.OutgoingPart, m channels.Message, key string) error {
 	if err := o.gate.waitFinal(ctx, rec.Conversation, paceOf(ch, rec.Conversation)); err != nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // a call that is cut before it begins has an outcome that nobody knows
 	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -353,13 +363,14 @@ func (o *outbox) one(ctx context.Context, ch channels.Channel, rec *store.Outgoi
 		part.MessageID, part.State, part.Hash = ref.ID, store.DeliverySent, hashOf(m.Body)
 	case errors.As(err, &transient) && transient.MaybeSent:
 		if part.State == store.DeliveryUnknown {
-			// Twice without an answer. A third copy helps nobody.
+			// Twice without an answer. A third copy helps nobody, also not when a later part is tried again.
 			o.b.log.Warn("a message was sent twice and no answer came; it counts as delivered, outcome unknown", "out", rec.Key)
+			part.State = store.DeliveryPermanent
 			return nil
 		}
 		part.State = store.DeliveryUnknown
 		rec.State, rec.Error, rec.UpdatedAt = store.DeliveryUnknown, err.Error(), o.b.now()
-		if uerr := o.b.store.UpdateOutgoing(ctx, rec); uerr != nil {
+		if uerr := o.b.store.UpdateOutgoing(context.WithoutCancel(ctx), rec); uerr != nil {
 			o.b.log.Error("cannot record an unknown delivery", "out", rec.Key, "err", uerr)
 		}
 	}

@@ -72,11 +72,11 @@ func halve(b cards.Body) []cards.Body {
 			break
 		}
 	}
-	for !utf8.RuneStart(s[at]) {
-		at++
+	for at > 0 && !utf8.RuneStart(s[at]) {
+		at--
 	}
-	if at == 0 || at >= len(s) {
-		return nil
+	if at == 0 { // the first character reaches over the middle
+		_, at = utf8.DecodeRuneInString(s)
 	}
 	first := cards.Body{Text: s[:at], Plain: s[:at], Format: "plain"}
 	second := cards.Body{Text: s[at:], Plain: s[at:], Format: "plain", Buttons: b.Buttons}
@@ -92,7 +92,7 @@ func (o *outbox) resume(rec store.Outgoing) {
 	if ch != nil && !ch.Capabilities().Loopback && (rec.State == store.DeliverySending || rec.State == store.DeliveryUnknown) {
 		for i := range rec.Parts {
 			p := &rec.Parts[i]
-			if p.State != store.DeliverySent && p.MessageID == "" {
+			if p.State != store.DeliverySent && p.State != store.DeliveryPermanent && p.MessageID == "" {
 				p.State = store.DeliveryUnknown // the call was, or may have been, made
 				break
 			}
