@@ -37,10 +37,35 @@ func BenchmarkMarkdown20k(b *testing.B) {
 		b.Run(d.Name(), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(md)))
+			start := cpuTime()
 			for b.Loop() {
 				d.Markdown(md)
 			}
+			b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op")
 		})
+	}
+}
+
+// TestMarkdownBound guards the time for a text of 20 KB, 1 ms on an idle core: the best of some rounds, because
+// the machine may be busy.
+func TestMarkdownBound(t *testing.T) {
+	if raceEnabled || testing.CoverMode() != "" {
+		t.Skip("instrumented")
+	}
+	md := report20k()
+	for _, d := range dialects {
+		best := time.Hour
+		for range 12 {
+			start := cpuTime()
+			for range 10 {
+				d.Markdown(md)
+			}
+			best = min(best, (cpuTime()-start)/10)
+		}
+		t.Logf("%s: %v", d.Name(), best)
+		if best > 5*time.Millisecond {
+			t.Errorf("%s: %v for %d bytes", d.Name(), best, len(md))
+		}
 	}
 }
 

@@ -397,7 +397,7 @@ func subagentLines(l *lines, c Card, n int) {
 
 // shorten makes s one line of at most n runes. A path loses its middle, anything else its end.
 func shorten(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = line(s)
 	if n < 8 {
 		n = 8
 	}

@@ -128,6 +128,22 @@ func TestCardShowsTheEnd(t *testing.T) {
 	}
 }
 
+func TestCardHostileText(t *testing.T) {
+	const bad = "a\u202Eb\x00c\xffd\n\u2066e <b>&"
+	c := Card{Phase: PhaseTool, Title: bad, Notices: []string{bad}, Reasons: []string{bad}, Plan: []PlanItem{{bad, "pending"}},
+		Tools: []ToolLine{{bad, bad, "running", 0}}, Subagents: []SubagentLine{{Name: bad, State: "running"}}, Answer: bad}
+	for _, d := range dialects {
+		b := d.Card(c)
+		if _, err := checkBody(d, b); err != nil {
+			t.Error(err)
+		}
+		head, _, _ := strings.Cut(b.Plain, "\n\n")
+		if strings.ContainsAny(head, "\x00\u202E\u2066") {
+			t.Errorf("%s: %q", d.Name(), head)
+		}
+	}
+}
+
 func TestButtons(t *testing.T) {
 	c := Card{Phase: PhaseThinking}
 	for i := range 7 {

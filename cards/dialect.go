@@ -87,7 +87,19 @@ func (d *dialect) Markdown(md string) []Body {
 // visibleBlocks reports whether bs hold more than rules; empty blocks are dropped by the parser.
 func visibleBlocks(bs []block) bool {
 	for i := range bs {
-		if bs[i].kind != blockRule {
+		switch b := &bs[i]; b.kind {
+		case blockRule:
+		case blockQuote:
+			if visibleBlocks(b.kids) {
+				return true
+			}
+		case blockList:
+			for j := range b.items {
+				if b.items[j].task != noTask || visibleBlocks(b.items[j].kids) {
+					return true
+				}
+			}
+		default:
 			return true
 		}
 	}
@@ -98,9 +110,25 @@ func visibleBlocks(bs []block) bool {
 func Parts(d Dialect, md string) int { return len(d.Markdown(md)) }
 
 // oneLine makes s one line of at most n runes.
-func oneLine(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	return cutEnd(s, n)
+func oneLine(s string, n int) string { return cutEnd(line(s), n) }
+
+// line makes s, which may come from anywhere, harmless text in one line: valid, without control characters and without
+// the marks that turn the direction of what follows.
+func line(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t', r == '\r':
+			return ' '
+		case r < ' ', r >= 0x7F && r < 0xA0, r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069:
+			return -1
+		}
+		return r
+	}, s)
+	if s = strings.Join(strings.Fields(s), " "); !visibleText(s) {
+		return ""
+	}
+	return s
 }
 
 // cutEnd shortens s to n runes with an ellipsis at the end.

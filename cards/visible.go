@@ -79,7 +79,9 @@ func visibleInlines(in []inline) bool {
 		switch in[i].kind {
 		case inBreak:
 		case inImage:
-			return true
+			if visibleText(in[i].text) || visibleText(in[i].href) {
+				return true
+			}
 		case inText, inCode:
 			if visibleText(in[i].text) {
 				return true
