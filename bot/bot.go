@@ -263,8 +263,25 @@ func (b *Bot) prune(ctx context.Context) {
 	}
 }
 
-// Flush waits until everything queued for sending is sent, or ctx ends.
+// Flush waits until the answers of runs that have ended are queued and everything queued is sent, or ctx ends. Call it
+// after the runtime was closed: runs that were suspended have not ended, and nothing more ends.
 func (b *Bot) Flush(ctx context.Context) {
+	b.mu.Lock()
+	fs := make([]*follower, 0, len(b.followers))
+	for _, f := range b.followers {
+		fs = append(fs, f)
+	}
+	b.mu.Unlock()
+	for _, f := range fs {
+		if r, err := b.store.Run(ctx, f.run.ID); err != nil || !r.State.Terminal() {
+			continue
+		}
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return
+		}
+	}
 	for {
 		b.out.mu.Lock()
 		var done chan struct{}

@@ -350,7 +350,7 @@ func (f *follower) finish(ctx context.Context, card *liveCard) error {
 	}
 	text := f.answer(view, c)
 	if strings.TrimSpace(text) == "" && card.id == "" && len(artifacts) == 0 {
-		// Stopped before anything was shown: whoever stopped it was told so.
+		// Stopped before anything was shown: whoever stopped it was told so, and of a restart answer speaks.
 		return f.b.store.SettleInbound(ctx, f.meta.Entries...)
 	}
 	if strings.TrimSpace(text) == "" {
@@ -418,7 +418,7 @@ func (f *follower) answer(view cards.RunView, c cards.Card) string {
 		parts = append(parts, "> "+n)
 	}
 	body := strings.TrimSpace(view.FinalAnswer())
-	if body == "" && c.Phase == cards.PhaseStopped {
+	if body == "" && c.Phase == cards.PhaseStopped && !cutByRestart(view.Stops()) {
 		return ""
 	}
 	switch {
@@ -453,12 +453,20 @@ func (f *follower) inPlace(c cards.Card) bool {
 func (f *follower) endButtons(c cards.Card) [][]cards.Button {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, r := range f.view.Stops() {
+	if !cutByRestart(f.view.Stops()) {
+		return nil
+	}
+	return [][]cards.Button{{{Label: labelResume.In(f.meta.Lang), Action: actionResume + f.run.ID, Style: "primary"}}}
+}
+
+// cutByRestart reports whether a restart ended the run: nobody asked for that, so people are told.
+func cutByRestart(stops []store.StopReason) bool {
+	for _, r := range stops {
 		if r.Code == store.StopInterrupted && r.Source == "recovery" {
-			return [][]cards.Button{{{Label: labelResume.In(f.meta.Lang), Action: actionResume + f.run.ID, Style: "primary"}}}
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // resumeRun goes on with a run that a restart ended, as a new run on the same thread.

@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long anything may take before a test gives up. Tests wait for events, not for this.
-const patience = 60 * time.Second
+const patience = 45 * time.Second
 
 // world is a Telegram, a model provider, a data directory and the daemon between them.
 type world struct {
@@ -353,7 +353,11 @@ func said(c *telegram.Chat) []string {
 func (w *world) wait(what string, ok func() bool) {
 	w.t.Helper()
 	if err := w.tg.WaitFor(w.ctx(), ok); err != nil {
-		w.t.Fatalf("%s: %v\nlog:\n%s", what, err, w.p.log)
+		chats := ""
+		for _, c := range w.tg.Chats() {
+			chats += show(c)
+		}
+		w.t.Fatalf("%s: %v\nchats:%s\nlog:\n%s", what, err, chats, w.p.log)
 	}
 }
 
