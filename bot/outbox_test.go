@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -255,7 +254,7 @@ func (p *platform) call(ctx context.Context, chat, key string, body cards.Body, 
 	if p.moved[chat] != "" {
 		f = fault{kind: "moved"}
 	}
-	for _, w := range strings.Fields(body.Text) {
+	for w := range strings.FieldsSeq(body.Text) {
 		if key != "" && p.known[w] {
 			p.wrong = append(p.wrong, fmt.Sprintf("%s is sent again, though it was confirmed", w))
 		}
@@ -322,7 +321,7 @@ func (p *platform) call(ctx context.Context, chat, key string, body cards.Body, 
 	if !do() {
 		return &channels.Gone{What: "message", Err: err}
 	}
-	for _, w := range strings.Fields(body.Text) {
+	for w := range strings.FieldsSeq(body.Text) {
 		if strings.HasPrefix(w, "r") && strings.HasSuffix(w, ".") {
 			p.known[w] = true
 		}
@@ -334,7 +333,7 @@ func newBot(st Store, ch channels.Channel) *Bot {
 	b, err := New(Config{
 		Store: st, Runtime: &runtime.Runtime{}, Channels: []channels.Channel{ch}, Settings: func() Settings { return Settings{} },
 		Models: func() []model.Info { return nil }, Files: func(string) (*sandbox.Files, error) { return nil, errors.New("none") },
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		panic(err)

@@ -60,7 +60,7 @@ func TestHalveProperty(t *testing.T) {
 		if len(got) != 2 || got[0].Plain == "" || got[1].Plain == "" || got[0].Plain+got[1].Plain != s {
 			t.Fatalf("halves of %q: %+v", s, got)
 		}
-		if utf8.ValidString(s) && !(utf8.ValidString(got[0].Plain) && utf8.ValidString(got[1].Plain)) {
+		if utf8.ValidString(s) && (!utf8.ValidString(got[0].Plain) || !utf8.ValidString(got[1].Plain)) {
 			t.Fatalf("a character of %q is cut", s)
 		}
 	})

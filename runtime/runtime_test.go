@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"iter"
 	"log/slog"
 	"path/filepath"
@@ -86,7 +85,7 @@ func open(t *testing.T, path string, m model.Model, c *clock) (*Runtime, store.S
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	chain, err := agent.NewChain(log, middleware.Default(middleware.Config{})...)
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +280,7 @@ func TestRecover(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		rt, db = open(t, path, &words{}, &clock{})
+		rt, _ = open(t, path, &words{}, &clock{})
 		rec, err := rt.Recover(t.Context(), calm)
 		if err != nil {
 			t.Fatal(err)

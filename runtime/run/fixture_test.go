@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -286,7 +286,7 @@ func openWorld(t failer, dir string) *world {
 // start makes a manager over the open store, as a process does at its start.
 func (w *world) start() {
 	w.t.Helper()
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	if os.Getenv("DEERBOT_TEST_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
@@ -400,9 +400,7 @@ func (w *world) crash() *world {
 	n := openWorld(w.t, dir)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for k, p := range w.plays {
-		n.plays[k] = p
-	}
+	maps.Copy(n.plays, w.plays)
 	n.tools, n.slots, n.files, n.grace = w.tools, w.slots, w.files, w.grace
 	if c, ok := w.t.(interface{ Cleanup(func()) }); ok {
 		c.Cleanup(n.close)

@@ -113,8 +113,14 @@ func New(cfg Config) (*Manager, error) {
 		name string
 		nil  bool
 	}{
-		{"Store", cfg.Store == nil}, {"Bridge", cfg.Bridge == nil}, {"Loop", cfg.Loop == nil}, {"Setup", cfg.Setup == nil},
-		{"Owner", cfg.Owner == ""}, {"Now", cfg.Now == nil}, {"NewID", cfg.NewID == nil}, {"Log", cfg.Log == nil},
+		{"Store", cfg.Store == nil},
+		{"Bridge", cfg.Bridge == nil},
+		{"Loop", cfg.Loop == nil},
+		{"Setup", cfg.Setup == nil},
+		{"Owner", cfg.Owner == ""},
+		{"Now", cfg.Now == nil},
+		{"NewID", cfg.NewID == nil},
+		{"Log", cfg.Log == nil},
 	} {
 		if f.nil {
 			errs = append(errs, fmt.Errorf("run: Config.%s is missing", f.name))

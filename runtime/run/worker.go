@@ -49,7 +49,11 @@ func (m *Manager) work(ctx context.Context, a *active) {
 		return
 	}
 	if setup.Files != nil {
-		defer setup.Files.Close()
+		defer func() {
+			if err := setup.Files.Close(); err != nil {
+				m.cfg.Log.Warn("cannot close a run's files", "run", r.ID, "err", err)
+			}
+		}()
 	}
 	if t := setup.Limits.Timeout; t > 0 {
 		// The time budget closes the run politely; this is for a run that does not.
@@ -234,8 +238,7 @@ func (m *Manager) suspend(s *sink, r store.Run, cause error) {
 
 // describe is what people may read about an error: model errors carry cleaned words, others only their kind.
 func describe(err error) string {
-	var me *model.Error
-	if errors.As(err, &me) {
+	if me, ok := errors.AsType[*model.Error](err); ok {
 		if me.Message != "" {
 			return fmt.Sprintf("%s: %s", me.Class, me.Message)
 		}
