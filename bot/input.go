@@ -35,7 +35,7 @@ func (b *Bot) input(ctx context.Context, in *channels.Inbound, conv *store.Conve
 		}
 	}
 	if in.ChatKind != "dm" {
-		text(fmt.Sprintf("<from name=%q id=%q/>\n", sandbox.Label(in.Sender.Name), shortID(in.Sender.ID)))
+		text(fmt.Sprintf("<from name=%q id=%q/>\n", nameLabel(in.Sender.Name), shortID(in.Sender.ID)))
 	}
 	text(neutralise(in.Text))
 	quoted, err := b.quoted(ctx, in, conv.ThreadID, entry)
@@ -66,7 +66,7 @@ func (b *Bot) quoted(ctx context.Context, in *channels.Inbound, threadID, entry 
 	if q == nil || (q.Text == "" && len(q.Attachments) == 0) {
 		return "", nil
 	}
-	author := sandbox.Label(q.Author)
+	author := nameLabel(q.Author)
 	if q.FromBot {
 		author = "you"
 	}
@@ -239,6 +239,9 @@ func shortID(id string) string {
 	}
 	return id
 }
+
+// nameLabel is a person's name as the model sees it: one line of at most 64 characters that closes nothing.
+func nameLabel(name string) string { return sandbox.Label(cut(name, 64)) }
 
 // cutText shortens to n runes and keeps lines.
 func cutText(s string, n int) string {

@@ -67,6 +67,7 @@ type world struct {
 	models string // instead of the one model
 	tgOpts string // more options of the Telegram channel: "groups: all, ..."
 	limits string // instead of no limits
+	level  string // of the log, instead of info
 	extra  string // more YAML
 	p      *process
 }
@@ -199,7 +200,10 @@ func (w *world) data() string { return filepath.Join(w.dir, "data") }
 // configure writes the configuration file as w says.
 func (w *world) configure() {
 	w.t.Helper()
-	models, limits, opts := w.models, w.limits, w.tgOpts
+	models, limits, opts, level := w.models, w.limits, w.tgOpts, w.level
+	if level == "" {
+		level = "info"
+	}
 	if models == "" {
 		models = w.model("main")
 	}
@@ -210,14 +214,14 @@ func (w *world) configure() {
 		opts = ", " + opts
 	}
 	conf := fmt.Sprintf(`data_dir: %s
-log: {level: info}
+log: {level: %s}
 server: {listen: "127.0.0.1:0"}
 models: [%s]
 channels:
   telegram: {token: %q, api_url: %q%s}
 limits: {%s}
 %s
-`, w.data(), models, w.tg.Token(), w.tgURL, opts, limits, w.extra)
+`, w.data(), level, models, w.tg.Token(), w.tgURL, opts, limits, w.extra)
 	if err := os.WriteFile(w.file()+".new", []byte(conf), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
