@@ -281,9 +281,9 @@ func (m *machine) settle(t *rapid.T) {
 func TestMachine(t *testing.T) {
 	// Each step is on disk, so the usual 100 checks take minutes where a sync is slow. -rapid.checks asks for more.
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		n := "20"
+		n := "10"
 		if raceEnabled {
-			n = "8"
+			n = "5"
 		}
 		_ = f.Value.Set(n)
 	}
