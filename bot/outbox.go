@@ -191,7 +191,7 @@ func (o *outbox) deliver(ctx context.Context, rec *store.Outgoing) {
 		}
 		err := o.attempt(ctx, ch, rec, &c)
 		if err == nil {
-			rec.State, rec.Error, rec.UpdatedAt = store.DeliverySent, "", o.b.now()
+			rec.State, rec.Error, rec.UpdatedAt = store.DeliverySent, unconfirmed(rec), o.b.now()
 			o.update(ctx, rec, log)
 			crash.Point(crash.OutboxCompleted)
 			return
@@ -245,6 +245,16 @@ func (o *outbox) deliver(ctx context.Context, rec *store.Outgoing) {
 		}
 		wait = min(2*wait, maxRetry)
 	}
+}
+
+// unconfirmed says of a delivered record that a part of it was never confirmed, "" when all are.
+func unconfirmed(rec *store.Outgoing) string {
+	for _, p := range rec.Parts {
+		if p.State == store.DeliveryPermanent {
+			return "outcome unknown: sent twice, never confirmed"
+		}
+	}
+	return ""
 }
 
 func (o *outbox) penalize(p channels.Place, limited *channels.RateLimited) {
