@@ -113,7 +113,8 @@ type Conversations interface {
 	// ConversationOfMessage says where a platform message belongs (Topic of k is ignored), or ErrNotFound.
 	ConversationOfMessage(ctx context.Context, k ConversationKey, messageID string) (ConversationKey, error)
 	// MoveChat re-keys everything of a chat to its new id (Telegram supergroup migration): conversations, message index,
-	// inbox entries, dedupe keys, outbox records and schedules, in one transaction. What newChat has already stays.
+	// inbox entries, outbox records and schedules, in one transaction. What newChat has already stays. Dedupe keys stay
+	// with the old chat: platforms count a new chat's messages anew.
 	MoveChat(ctx context.Context, channel, workspace, oldChat, newChat string) error
 }
 

@@ -117,7 +117,9 @@ func (t *turn) step(ctx context.Context) (bool, Outcome) {
 	resp, err := t.model(ctx, t.Run, req)
 	if err != nil {
 		if ctx.Err() != nil {
-			t.keepPartial()
+			if cause := context.Cause(ctx); !errors.Is(cause, ErrSuspend) && !errors.Is(cause, ErrFenced) {
+				t.keepPartial() // a run that goes on asks again, and must not find half an answer
+			}
 			return true, t.cut(ctx)
 		}
 		var own *HookError

@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"sync"
 
-	bolt "go.etcd.io/bbolt"
-
 	"deerbot/store"
 )
 
@@ -119,6 +117,10 @@ func (s *Store) run(batch []*write) {
 			continue
 		}
 		err = full(s.path, err)
+		if errors.Is(err, store.ErrFull) && len(live) > 1 {
+			s.alone(live)
+			return
+		}
 		for _, w := range live {
 			if err != nil {
 				w.err = err // also of those that failed: they may have seen what was not committed
@@ -129,42 +131,51 @@ func (s *Store) run(batch []*write) {
 	}
 }
 
+// alone commits each write by itself: in a group that does not fit, those that do must not suffer for the one that does not.
+func (s *Store) alone(live []*write) {
+	for _, w := range live {
+		bad, err := s.try([]*write{w})
+		if err != nil && bad < 0 {
+			w.err = full(s.path, err)
+		}
+		close(w.done)
+	}
+}
+
 // try runs the functions of live in one transaction. A function that failed has its error in its write; when it had
 // written something before, the transaction is given up, bad is its index, and the others need another one.
 func (s *Store) try(live []*write) (bad int, err error) {
-	defer func() { // a damaged page, met by a commit
-		if p := recover(); p != nil {
-			bad, err = -1, s.broke(p)
-		}
-	}()
 	if err := s.broken(); err != nil {
 		return -1, err
 	}
-	bad = -1
-	err = s.db.Update(func(btx *bolt.Tx) error {
-		tx := &txn{Tx: btx}
-		wrote := false
-		for i, w := range live {
-			tx.dirty = false
-			w.err = s.safely(w.fn, tx)
-			if w.err != nil && tx.dirty {
-				w.err, bad = full(s.path, w.err), i
-				return w.err
-			}
-			wrote = wrote || tx.dirty
-		}
-		if !wrote {
-			return errNothing // no page is written for functions that changed nothing
-		}
-		return nil
-	})
-	if bad >= 0 || errors.Is(err, errNothing) {
-		return bad, nil
+	// Begin and Commit, not Update: after a panic Update's rollback scans the file in a goroutine of bbolt's, where what it
+	// meets cannot be recovered from. Tx.Rollback reads no page.
+	btx, err := s.db.Begin(true)
+	if err != nil {
+		return -1, err
 	}
-	return -1, err
+	defer func() { // a damaged page, met by a commit
+		if p := recover(); p != nil {
+			bad, err = -1, s.broke(p)
+			_ = btx.Rollback()
+		}
+	}()
+	tx := &txn{Tx: btx}
+	wrote := false
+	for i, w := range live {
+		tx.dirty = false
+		w.err = s.safely(w.fn, tx)
+		if w.err != nil && tx.dirty {
+			w.err = full(s.path, w.err)
+			return i, btx.Rollback()
+		}
+		wrote = wrote || tx.dirty
+	}
+	if !wrote { // no page is written for functions that changed nothing
+		return -1, btx.Rollback()
+	}
+	return -1, btx.Commit()
 }
-
-var errNothing = errors.New("nothing to commit")
 
 // broke notes that the file turned out to be damaged. A transaction that panicked half way may leave the engine's locks
 // and free list in any state, so nothing is written any more.

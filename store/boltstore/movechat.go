@@ -9,7 +9,8 @@ import (
 	"deerbot/store"
 )
 
-// MoveChat implements store.Conversations. What the new chat has already is newer and stays.
+// MoveChat implements store.Conversations. What the new chat has already is newer and stays. Dedupe keys do not move: the
+// new chat counts its messages anew, and an old number must not hide a new message.
 func (s *Store) MoveChat(ctx context.Context, channel, workspace, oldChat, newChat string) error {
 	if oldChat == newChat {
 		return nil
@@ -19,7 +20,7 @@ func (s *Store) MoveChat(ctx context.Context, channel, workspace, oldChat, newCh
 		old: key(channel, workspace, oldChat), new: key(channel, workspace, newChat),
 	}
 	return s.update(ctx, "move chat", func(tx *txn) error {
-		for _, step := range []func(*txn) error{m.conversations, m.messages, m.dedupe, m.inbox, m.outbox, m.schedules} {
+		for _, step := range []func(*txn) error{m.conversations, m.messages, m.inbox, m.outbox, m.schedules} {
 			if err := step(tx); err != nil {
 				return err
 			}
@@ -103,16 +104,6 @@ func (m *move) messages(tx *txn) error {
 		return err
 	}
 	return m.rekey(tx.Bucket(bInboxQueue), nil)
-}
-
-func (m *move) dedupe(tx *txn) error {
-	times := tx.Bucket(bDedupeTime)
-	return m.rekey(tx.Bucket(bDedupe), func(old, k, at []byte, free bool) error {
-		if err := times.Delete(join(at, old)); err != nil || !free {
-			return err
-		}
-		return times.Put(join(at, k), nil)
-	})
 }
 
 func (m *move) inbox(tx *txn) error {

@@ -100,20 +100,33 @@ func (s *Store) PutOutgoing(ctx context.Context, in *store.Outgoing) (got store.
 }
 
 // UpdateOutgoing implements store.Outbox. CreatedAt and RunID stay what they were.
-func (s *Store) UpdateOutgoing(ctx context.Context, o *store.Outgoing) error {
-	body, err := encodeOut(*o)
+func (s *Store) UpdateOutgoing(ctx context.Context, in *store.Outgoing) error {
+	encoded, err := encodeOut(*in)
 	if err != nil {
 		return fmt.Errorf("store: update outgoing: %w", err)
 	}
 	return s.update(ctx, "update outgoing", func(tx *txn) error {
+		o, body := *in, encoded
 		b := tx.Bucket(bOut)
 		v := b.Get([]byte(o.Key))
 		if v == nil {
 			return fmt.Errorf("outgoing %s: %w", o.Key, store.ErrNotFound)
 		}
-		old, _, err := openOut(v)
+		old, was, err := openOut(v)
 		if err != nil {
 			return fmt.Errorf("outgoing %s: %w", o.Key, err)
+		}
+		var place struct {
+			Conversation store.ConversationKey `json:"conversation"`
+		}
+		if err := json.Unmarshal(was, &place); err != nil {
+			return fmt.Errorf("outgoing %s: %w", o.Key, err)
+		}
+		if place.Conversation != o.Conversation { // the chat moved since the caller read the record
+			o.Conversation = place.Conversation
+			if body, err = encodeOut(o); err != nil {
+				return err
+			}
 		}
 		h := outHeader{old.created, o.UpdatedAt, !unsent(o.State), old.run}
 		if err := b.Put([]byte(o.Key), seal(h.append(), body)); err != nil {

@@ -96,12 +96,12 @@ var caseTests = []test{
 		v.same(must(v.UnsentOutgoing(v.ctx))(v), []store.Outgoing{out})
 		v.same(must(v.Schedules(v.ctx, chat(id)))(v)[0].ID, "s")
 		v.same(must(v.DueSchedules(v.ctx, at(2), 9))(v)[0].Conversation, chat(id))
-		v.accept(entry(chat(id), "m2", at(5)), false) // redelivered under the new id
+		fresh := v.accept(entry(chat(id), "m2", at(5)), true) // the new chat counts its messages anew
 		// What was moved ends like anything else.
-		out.Settles = []string{waits.ID, taken.ID}
+		out.Settles = []string{waits.ID, taken.ID, fresh.ID}
 		v.set(&out, store.DeliverySent, 9)
 		v.same(len(must(v.UnsettledInbound(v.ctx))(v)), 0)
-		v.same(must(v.PruneDedupe(v.ctx, at(100)))(v), 2)
+		v.same(must(v.PruneDedupe(v.ctx, at(100)))(v), 3)
 		v.accept(entry(chat(id), "m2", at(200)), true)
 		_, err := v.Conversation(v.ctx, chat(old))
 		v.is(err, store.ErrNotFound)

@@ -70,8 +70,9 @@ var outboxTests = []test{
 		v.is(v.UpdateOutgoing(v.ctx, outgoing("unknown", 0)), store.ErrNotFound)
 	}},
 	{"IndexesParts", func(v *env) {
-		o := v.post(outgoing("a", 0))
-		o.Conversation.Topic = "t"
+		in := outgoing("a", 0)
+		in.Conversation.Topic = "t"
+		o := v.post(in)
 		o.Parts = []store.OutgoingPart{{MessageID: "p1", State: store.DeliverySent}, {State: store.DeliverySending}}
 		v.set(o, store.DeliverySending, 1)
 		v.same(must(v.ConversationOfMessage(v.ctx, chat("1"), "p1"))(v), o.Conversation)
