@@ -62,9 +62,9 @@ func TestC206UploadNames(t *testing.T) {
 		if string(data) != "content" {
 			t.Errorf("%q holds %q", name, data)
 		}
-		res := f.get(fileURL(out))
-		if res.StatusCode != 200 || !strings.HasPrefix(res.Header.Get("Content-Disposition"), "attachment") {
-			t.Errorf("%q: download %d %q", name, res.StatusCode, res.Header.Get("Content-Disposition"))
+		code, h := f.get(fileURL(out))
+		if code != http.StatusOK || !strings.HasPrefix(h.Get("Content-Disposition"), "attachment") {
+			t.Errorf("%q: download %d %q", name, code, h.Get("Content-Disposition"))
 		}
 	}
 	for _, name := range filesIn(t, f.dir) {
@@ -76,13 +76,12 @@ func TestC206UploadNames(t *testing.T) {
 		t.Errorf("something appeared beside the directory: %v", after)
 	}
 	_, err := f.ch.Fetch(context.Background(), channels.Attachment{ID: "../" + filepath.Base(f.dir) + "/x"})
-	var gone *channels.Gone
-	if !errors.As(err, &gone) {
+	if _, ok := errors.AsType[*channels.Gone](err); !ok {
 		t.Errorf("Fetch of a path: %v", err)
 	}
 	for _, path := range []string{"/chat/files/..%2f..%2fetc%2fpasswd/x", "/chat/files/" + strings.Repeat("0", 32) + "/x", "/chat/static/../web.go", "/chat/static/x/app.js"} {
-		if res := f.get(path); res.StatusCode != http.StatusNotFound || strings.Contains(res.Header.Get("Cache-Control"), "immutable") {
-			t.Errorf("%s: status %d, cache %q", path, res.StatusCode, res.Header.Get("Cache-Control"))
+		if code, h := f.get(path); code != http.StatusNotFound || strings.Contains(h.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: status %d, cache %q", path, code, h.Get("Cache-Control"))
 		}
 	}
 }
@@ -92,7 +91,7 @@ func fileURL(out map[string]any) string {
 	return msg["files"].([]any)[0].(map[string]any)["url"].(string)
 }
 
-func (f *fixture) get(path string) *http.Response {
+func (f *fixture) get(path string) (status int, h http.Header) {
 	f.t.Helper()
 	res, err := http.Get(f.srv.URL + path)
 	if err != nil {
@@ -100,7 +99,7 @@ func (f *fixture) get(path string) *http.Response {
 	}
 	_, _ = io.Copy(io.Discard, res.Body)
 	_ = res.Body.Close()
-	return res
+	return res.StatusCode, res.Header
 }
 
 var png = "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 64)
@@ -121,8 +120,7 @@ func TestOnlyTruePicturesAreShownInline(t *testing.T) {
 	for i, tt := range tests {
 		p := newForm(t, "client_id", "client-"+string(rune('a'+i))).file(tt.name, tt.content).done()
 		_, out := f.do("POST", api(uuid.NewString(), "/messages"), p)
-		res := f.get(fileURL(out))
-		h := res.Header
+		_, h := f.get(fileURL(out))
 		want := "attachment"
 		if tt.inline {
 			want = "inline"
@@ -133,8 +131,8 @@ func TestOnlyTruePicturesAreShownInline(t *testing.T) {
 		if h.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(h.Get("Content-Security-Policy"), "sandbox") {
 			t.Errorf("%s: headers %v", tt.name, h)
 		}
-		if res := f.get(fileURL(out) + "?download=1"); !strings.HasPrefix(res.Header.Get("Content-Disposition"), "attachment") {
-			t.Errorf("%s: ?download=1 gives %q", tt.name, res.Header.Get("Content-Disposition"))
+		if _, h := f.get(fileURL(out) + "?download=1"); !strings.HasPrefix(h.Get("Content-Disposition"), "attachment") {
+			t.Errorf("%s: ?download=1 gives %q", tt.name, h.Get("Content-Disposition"))
 		}
 	}
 }

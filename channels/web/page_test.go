@@ -21,7 +21,7 @@ import (
 
 func (f *fixture) text(path string, header ...string) (*http.Response, string) {
 	f.t.Helper()
-	req, err := http.NewRequest("GET", f.srv.URL+path, nil)
+	req, err := http.NewRequest(http.MethodGet, f.srv.URL+path, nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -58,9 +58,9 @@ func TestPageIsSelfContained(t *testing.T) {
 		if !strings.HasPrefix(ref[1], "/chat/static/") {
 			t.Errorf("the page loads %s", ref[1])
 		}
-		res := f.get(ref[1])
-		if res.StatusCode != 200 || !strings.Contains(res.Header.Get("Cache-Control"), "immutable") {
-			t.Errorf("%s: status %d, cache %q", ref[1], res.StatusCode, res.Header.Get("Cache-Control"))
+		code, h := f.get(ref[1])
+		if code != http.StatusOK || !strings.Contains(h.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: status %d, cache %q", ref[1], code, h.Get("Cache-Control"))
 		}
 	}
 	entries, err := os.ReadDir("static")

@@ -178,7 +178,7 @@ type badPart struct {
 func (e *badPart) Error() string { return e.message }
 
 func (c *Channel) readPart(part *multipart.Part, chat string, p *post) error {
-	defer part.Close()
+	defer func() { _ = part.Close() }() // what is left of it is skipped either way
 	switch part.FormName() {
 	case "client_id":
 		id, err := io.ReadAll(io.LimitReader(part, 100))

@@ -368,7 +368,7 @@ func (f *fixture) listen(chat, after, lastEventID string) *stream {
 	if after != "" {
 		path += "?after=" + after
 	}
-	req, err := http.NewRequestWithContext(ctx, "GET", f.srv.URL+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.srv.URL+path, nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}

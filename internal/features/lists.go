@@ -140,8 +140,8 @@ func eventTable(b *strings.Builder, d dirs) error {
 // fields lists the JSON names of a struct.
 func fields(t reflect.Type) string {
 	var out []string
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "" && name != "-" {
 			out = append(out, code(name))
 		}
