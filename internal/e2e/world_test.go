@@ -36,8 +36,12 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	binary = filepath.Join(dir, "deerbot")
-	build := exec.Command("go", "build", "-tags", "crashtest", "-o", binary, "deerbot/cmd/deerbot")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	args, cgo := []string{"build", "-tags", "crashtest", "-o", binary}, "CGO_ENABLED=0"
+	if raced {
+		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+	}
+	build := exec.Command("go", append(args, "deerbot/cmd/deerbot")...)
+	build.Env = append(os.Environ(), cgo)
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		os.Exit(1)
@@ -70,6 +74,7 @@ type world struct {
 	level  string // of the log, instead of info
 	extra  string // more YAML
 	p      *process
+	lives  []*process // all that were started
 }
 
 // newWorld starts the servers. respond is what the model says.
@@ -80,8 +85,11 @@ func newWorld(t testing.TB, opts telegram.Options, respond script.Responder) *wo
 	w.tgNet = httptest.NewServer(w.tg)
 	w.tgURL, w.llmURL = w.tgNet.URL, llm.URL
 	t.Cleanup(func() {
-		if w.p != nil {
-			w.p.kill()
+		for _, p := range w.lives {
+			p.kill()
+			if strings.Contains(p.log.String(), "DATA RACE") {
+				t.Errorf("a data race in the daemon:\n%s", p.log)
+			}
 		}
 		w.unplug()
 		openGates(t)
@@ -243,6 +251,7 @@ func (w *world) exec(env ...string) *process {
 		w.t.Fatal(err)
 	}
 	w.p = p
+	w.lives = append(w.lives, p)
 	up := make(chan string, 1)
 	go func() {
 		s := bufio.NewScanner(r)
