@@ -46,7 +46,7 @@ func BenchmarkMarkdown20k(b *testing.B) {
 	}
 }
 
-// TestMarkdownBound guards the time for a text of 20 KB, 1 ms on an idle core: the best of some rounds, because
+// TestMarkdownBound guards the processor time for a text of 20 KB: the best of some rounds, because
 // the machine may be busy.
 func TestMarkdownBound(t *testing.T) {
 	if raceEnabled || testing.CoverMode() != "" {

@@ -1,6 +1,5 @@
 package cards
 
-
 // Bounds on a card's lines.
 const (
 	MaxToolLines = 8   // tool lines on a card

@@ -91,7 +91,7 @@ func fill(s string) func(int) string {
 	return func(n int) string { return strings.Repeat(s, n/len(s)+1) }
 }
 
-// TestHostile bounds the processor time of half a megabyte; it is 0.3 s for the slowest shape on an idle core.
+// TestHostile bounds the processor time of half a megabyte, of any shape.
 func TestHostile(t *testing.T) {
 	n := 1 << 19
 	if testing.Short() || raceEnabled {
