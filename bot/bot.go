@@ -100,6 +100,7 @@ type Bot struct {
 	mu        sync.Mutex
 	actors    map[channels.Place]*actor
 	followers map[string]*follower // by run id
+	lastRun   map[string]*follower // of the newest run that is drawn, by thread
 	stopping  bool
 }
 
@@ -130,7 +131,7 @@ func New(cfg Config) (*Bot, error) {
 		store: cfg.Store, rt: cfg.Runtime, channels: map[string]channels.Channel{}, order: cfg.Channels,
 		settings: cfg.Settings, models: cfg.Models, files: cfg.Files, log: cfg.Log, now: cfg.Now, version: cfg.Version,
 		rss: cfg.RSS, started: cfg.Now(), slots: semaphore.NewWeighted(handling), seen: newSeenTexts(), rates: newRateWatch(),
-		actors: map[channels.Place]*actor{}, followers: map[string]*follower{},
+		actors: map[channels.Place]*actor{}, followers: map[string]*follower{}, lastRun: map[string]*follower{},
 	}
 	for _, ch := range cfg.Channels {
 		b.channels[ch.Name()] = ch

@@ -48,6 +48,7 @@ type follower struct {
 	meta turnMeta
 	ch   channels.Channel
 	done chan struct{} // closed when the answer is in the outbox
+	prev *follower     // of the thread's run before this one, nil if none is drawn
 
 	mu    sync.Mutex
 	view  cards.RunView
@@ -72,12 +73,18 @@ func (b *Bot) follow(r store.Run) {
 		return
 	}
 	b.followers[r.ID] = f
+	if last := b.lastRun[r.ThreadID]; last == nil || last.run.ID < r.ID {
+		f.prev, b.lastRun[r.ThreadID] = last, f
+	}
 	b.mu.Unlock()
 	b.spawn(func(ctx context.Context) {
 		defer close(f.done)
 		defer func() {
 			b.mu.Lock()
 			delete(b.followers, r.ID)
+			if b.lastRun[r.ThreadID] == f {
+				delete(b.lastRun, r.ThreadID)
+			}
 			b.mu.Unlock()
 		}()
 		f.work(ctx)
@@ -109,8 +116,30 @@ func (f *follower) work(ctx context.Context) {
 	if end == nil {
 		return // the process stops; the next start follows again
 	}
+	if f.inTurn(ctx) != nil {
+		return
+	}
 	if err := f.finish(ctx, card); err != nil && ctx.Err() == nil {
 		f.b.log.Error("an answer is not in the outbox; the next start posts it", "run", f.run.ID, "err", err)
+	}
+}
+
+// inTurn waits until the answer of the thread's run before this one is in the outbox: followers are not scheduled in the
+// order in which their runs end. A run that ended before it began has no turn to wait for.
+func (f *follower) inTurn(ctx context.Context) error {
+	prev := f.prev
+	f.prev = nil // a long queue must not keep all that went before
+	if prev == nil {
+		return nil
+	}
+	if r, err := f.b.store.Run(ctx, f.run.ID); err == nil && r.StartedAt.IsZero() {
+		return nil
+	}
+	select {
+	case <-prev.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
