@@ -96,7 +96,7 @@ func testQuote(b *bench) {
 		in.Quote.Author != first.Sender.Name || in.RepliesToBot {
 		b.Errorf("quote of a person: %+v, replies to bot %v", in.Quote, in.RepliesToBot)
 	}
-	ref := b.send(in.Place, b.message("the answer", ""))
+	ref := b.send(b.p.Group(), b.message("the answer", ""))
 	b.p.Say(ref.Place, Ann, Say{Text: "why?", ReplyTo: ref.ID})
 	in = b.in.Next(b)
 	if in.Quote == nil || !in.Quote.FromBot || in.Quote.MessageID != ref.ID || !in.RepliesToBot {

@@ -16,7 +16,8 @@ const (
 	Bot = "bot" // another bot
 )
 
-// Platform is a server that plays a platform, with one account for the adapter under test.
+// Platform is a server that plays a platform, with one account for the adapter under test. One where a message answers
+// another by standing in its thread alone has a method RepliesAreThreads() bool.
 type Platform interface {
 	// Channel makes an adapter for the account, not running yet. It must retry within milliseconds.
 	Channel(t *testing.T, log *slog.Logger) channels.Channel
