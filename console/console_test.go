@@ -214,7 +214,7 @@ func TestShutdown(t *testing.T) {
 		c.Chat = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "begun\n")
 			_ = http.NewResponseController(w).Flush()
-			if r.Method == "GET" {
+			if r.Method == http.MethodGet {
 				<-r.Context().Done()
 				close(release)
 				return

@@ -127,7 +127,7 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 	if w := ask(s, "GET", "/", "", "Cookie", "deerbot_session="+session); w.Code != 200 {
 		t.Errorf("a session suffers from a guesser: %d", w.Code)
 	}
-	r := httptest.NewRequest("GET", "/", nil)
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = "198.51.100.7:1"
 	r.Header.Set("Authorization", "Bearer "+token)
 	w := httptest.NewRecorder()

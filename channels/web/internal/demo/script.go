@@ -31,12 +31,11 @@ type script struct {
 }
 
 func (s *script) take(in *channels.Inbound) {
-	switch {
-	case in.Kind == channels.KindAction:
+	if in.Kind == channels.KindAction {
 		s.pressed(in)
-	default:
-		go s.answer(in.Place, in.Text, len(in.Attachments))
+		return
 	}
+	go s.answer(in.Place, in.Text, len(in.Attachments))
 }
 
 func (s *script) pressed(in *channels.Inbound) {
