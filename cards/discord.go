@@ -314,7 +314,8 @@ func (w *discordWriter) blocks(bs []block, list int) {
 }
 
 func (w *discordWriter) gap(a, b *block, list int) {
-	if list == 0 && a.kind != blockHeading && !(b.snug && b.kind != blockPara && b.kind != blockHeading) {
+	snug := b.snug && b.kind != blockPara && b.kind != blockHeading
+	if list == 0 && a.kind != blockHeading && !snug {
 		w.newline()
 	}
 	w.newline()

@@ -106,8 +106,7 @@ func (f *failure) Unwrap() error { return f.ctx }
 
 // fail makes a failure out of err: its text without address and secrets. Addresses of interactions hold their token.
 func (c *Channel) fail(name string, err error) *failure {
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
 	}
 	f := &failure{name: name, text: c.hide.Replace(err.Error())}

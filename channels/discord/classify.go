@@ -23,7 +23,6 @@ const (
 	codeAlreadyAcked       = 40060
 	codeMissingAccess      = 50001
 	codeNotTheAuthor       = 50005
-	codeEmptyMessage       = 50006
 	codeCannotDM           = 50007
 	codeNonText            = 50008
 	codeMissingPermission  = 50013
@@ -39,9 +38,6 @@ const (
 	codeSlowmode           = 20016
 	codeWriteLimit         = 20028
 	codeGuildWriteLimit    = 20029
-	codeAutomod            = 200000
-	codeAutomodTitle       = 200001
-	codeLinkFilter         = 240000
 )
 
 // field is one fault of a form.

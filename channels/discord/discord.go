@@ -80,9 +80,7 @@ func (c Config) GoString() string { return c.String() }
 
 // Channel is the Discord adapter. Its methods may be called from many goroutines; Run only once at a time.
 type Channel struct {
-	// token is a function so that no print of a Channel shows it: fmt does not ask unexported fields how they want to be
-	// printed.
-	token   func() string
+	token   func() string // a function, so that no print shows it
 	base    string
 	hide    *strings.Replacer
 	dialect cards.Dialect
@@ -207,6 +205,12 @@ func apiBase(s string) (string, error) {
 	}
 	return s, nil
 }
+
+// String keeps what c holds, the tokens of interactions among it, out of every print.
+func (c *Channel) String() string { return "discord.Channel" }
+
+// GoString is String.
+func (c *Channel) GoString() string { return c.String() }
 
 // Name implements channels.Channel.
 func (c *Channel) Name() string { return channelName }

@@ -117,8 +117,7 @@ func (l *life) why(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
-	var ce *websocket.CloseError
-	if errors.As(err, &ce) {
+	if ce, ok := errors.AsType[*websocket.CloseError](err); ok {
 		return l.closed(ce.Code, ce.Text)
 	}
 	return err
@@ -152,6 +151,11 @@ func (c *Channel) dial(ctx context.Context, address string) (*websocket.Conn, er
 		return nil, &channels.Transient{Err: c.fail("gateway", err)}
 	}
 	ws.SetReadLimit(maxFrame)
+	// The echo of 1000 or 1001, which gorilla sends by itself, would end a session that can be resumed.
+	ws.SetCloseHandler(func(int, string) error {
+		_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(closeToResume, ""), time.Now().Add(time.Second))
+		return nil
+	})
 	return ws, nil
 }
 
@@ -244,7 +248,7 @@ func (l *life) readAll(ctx context.Context) error {
 			return errReconnect
 		case opInvalidSession:
 			var resumable bool
-			if json.Unmarshal(f.Data, &resumable); !resumable {
+			if err := json.Unmarshal(f.Data, &resumable); err != nil || !resumable {
 				l.c.track.end()
 			}
 			return errInvalid
@@ -274,7 +278,7 @@ func (l *life) ready(data json.RawMessage) {
 // heartbeats keeps the connection alive, and ends it when one of them is not acknowledged in time: a dead connection says
 // nothing by itself.
 func (l *life) heartbeats(ctx context.Context, every time.Duration) error {
-	wait := min(every, ackWait)
+	wait, waiting := min(every/2, ackWait), false
 	next := time.NewTimer(rand.N(every)) // the first one is jittered
 	late := time.NewTimer(wait)
 	late.Stop()
@@ -289,6 +293,7 @@ func (l *life) heartbeats(ctx context.Context, every time.Duration) error {
 			if !l.acked.Load() && !l.stuck.Load() {
 				return &channels.Transient{Err: &failure{name: "gateway", text: "the connection is dead: a heartbeat was not acknowledged"}}
 			}
+			waiting = false
 			continue
 		case <-ctx.Done():
 			return nil
@@ -297,11 +302,14 @@ func (l *life) heartbeats(ctx context.Context, every time.Duration) error {
 		if seq := l.c.track.seq(); seq > 0 {
 			d = seq
 		}
-		l.acked.Store(false)
+		if !waiting { // one that waits already is not given more time
+			l.acked.Store(false)
+			late.Reset(wait)
+			waiting = true
+		}
 		if err := l.write(opHeartbeat, d); err != nil {
 			return err
 		}
-		late.Reset(wait)
 	}
 }
 
@@ -435,8 +443,7 @@ func (l *life) try(ctx context.Context, what string, f func() error) error {
 		}
 		l.c.trouble(what + l.c.hide.Replace(err.Error()))
 		d := min(l.c.retryMin<<min(n, 16), l.c.retryMax)
-		var limited *channels.RateLimited
-		if errors.As(err, &limited) {
+		if limited, ok := errors.AsType[*channels.RateLimited](err); ok {
 			d = 2 * limited.RetryAfter
 		}
 		if err := sleep(ctx, d/2+rand.N(d/2+1)); err != nil {

@@ -96,7 +96,6 @@ type rig struct {
 	c        *discord.Channel
 	in       *inbox
 	log      *logBuffer
-	mem      *memory
 	guild    *wire.Guild
 	general  *wire.Channel
 	ann, bob *wire.User

@@ -149,8 +149,7 @@ func gatewayURL(s string) bool {
 // pause notes what went wrong and returns how long to wait.
 func (r *run) pause(err error) time.Duration {
 	c := r.c
-	var limited *channels.RateLimited
-	if errors.As(err, &limited) {
+	if limited, ok := errors.AsType[*channels.RateLimited](err); ok {
 		c.trouble("discord asks to wait: " + err.Error())
 		return limited.RetryAfter
 	}

@@ -179,7 +179,7 @@ func Sticker(name string) SayOption { return func(o *saying) { o.sticker = name 
 // ByWebhook makes the message one of a webhook.
 func ByWebhook(id string) SayOption { return func(o *saying) { o.webhook = id } }
 
-// OfType sets the message's type: 6 pinned, 7 joined, 18 thread created …
+// OfType sets the message's type: 6 pinned, 7 joined, 18 thread created, and so on.
 func OfType(t int) SayOption { return func(o *saying) { o.kind = t } }
 
 // Unseen keeps the message from the gateway, as if its event was lost.

@@ -118,12 +118,18 @@ func (s *Server) reader(c *conn) (normal bool) {
 			if !frozen {
 				c.write(11, nil)
 			}
-		case 2:
-			if !s.identify(c, f.D) {
-				return false
+		case 2, 6:
+			if op := s.first(); op != 0 {
+				c.write(op, false)
+				continue
 			}
-		case 6:
-			if !s.resume(c, f.D) {
+			if f.Op == 6 {
+				if !s.resume(c, f.D) {
+					return false
+				}
+				continue
+			}
+			if !s.identify(c, f.D) {
 				return false
 			}
 		case 3, 8:
@@ -132,6 +138,16 @@ func (s *Server) reader(c *conn) (normal bool) {
 			return false
 		}
 	}
+}
+
+// first is the opcode to begin this connection with, 0 for none.
+func (s *Server) first() (op int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.opt.SayFirst) > 0 {
+		op, s.opt.SayFirst = s.opt.SayFirst[0], s.opt.SayFirst[1:]
+	}
+	return op
 }
 
 func (s *Server) identify(c *conn, d json.RawMessage) bool {

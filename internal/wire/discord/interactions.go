@@ -169,13 +169,13 @@ func (s *Server) interactionCallback(c *request) (any, *apiError) {
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	switch {
-	case in.Type == 6 || in.Type == 7:
+	switch in.Type {
+	case 6, 7:
 		if !it.component {
 			return nil, invalid("type", "BASE_TYPE_CHOICES", "not for commands")
 		}
-	case in.Type == 5:
-	case in.Type == 4:
+	case 5:
+	case 4:
 		if in.Data == nil || in.Data.Content == "" {
 			return nil, emptyMessage
 		}

@@ -3,11 +3,13 @@ package discord
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -50,8 +52,8 @@ var (
 func invalid(field, code, message string) *apiError {
 	var errs any = map[string]any{"_errors": []map[string]string{{"code": code, "message": message}}}
 	parts := strings.Split(field, ".")
-	for i := len(parts) - 1; i >= 0; i-- {
-		errs = map[string]any{parts[i]: errs}
+	for _, part := range slices.Backward(parts) {
+		errs = map[string]any{part: errs}
 	}
 	return &apiError{Status: 400, Code: 50035, Message: "Invalid Form Body", Errors: errs}
 }
@@ -107,7 +109,7 @@ func parseRequest(r *http.Request, name string, path []string) (*request, *apiEr
 func (c *request) form(m *multipart.Reader) *apiError {
 	for {
 		p, err := m.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -29,6 +29,7 @@ type Options struct {
 	Limits         bool          // enforce the rate limits
 	Heartbeat      time.Duration // interval told to clients, default 41.25 s
 	Now            func() time.Time
+	SayFirst       []int         // opcodes sent instead of an answer to IDENTIFY or RESUME, one a connection
 	NonceWindow    time.Duration // how long a nonce is remembered, default 5 min
 	MaxAttachments int64         // bytes of an upload, default 10 MiB
 	Host           string        // where files are, as host:port; SetHost sets it later
@@ -50,7 +51,6 @@ type Server struct {
 	sessions     map[string]*session
 	conns        map[*conn]bool
 	frozen       bool
-	dead         bool // sessions cannot be resumed
 	interactions map[string]*Interaction
 	commands     map[string][]Command
 	puts         int
