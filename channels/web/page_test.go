@@ -40,7 +40,7 @@ func (f *fixture) text(path string, header ...string) (*http.Response, string) {
 // The page loads only what the server itself has, and none of it is inline, so that the policy can forbid all else.
 func TestPageIsSelfContained(t *testing.T) {
 	f := start(t)
-	res, page := f.text("/") //nolint:bodyclose // text has closed it
+	res, page := f.text("/")
 	h := res.Header
 	csp := h.Get("Content-Security-Policy")
 	for _, want := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'", "base-uri 'none'"} {
@@ -88,7 +88,7 @@ func TestPageIsSelfContained(t *testing.T) {
 
 func TestPageLanguage(t *testing.T) {
 	f := start(t)
-	if _, page := f.text("/", "Accept-Language", "zh-TW,en"); !strings.Contains(page, `<html lang="zh" data-lang="">`) { //nolint:bodyclose // text has closed it
+	if _, page := f.text("/", "Accept-Language", "zh-TW,en"); !strings.Contains(page, `<html lang="zh" data-lang="">`) {
 		t.Error("the page does not follow the browser")
 	}
 	fixed := start(t, func(c *web.Config) { c.Lang, c.LogoutURL = "en", "/logout" })
