@@ -14,6 +14,7 @@ import (
 	"deerbot/channels"
 	"deerbot/commands"
 	"deerbot/runtime"
+	"deerbot/runtime/model"
 	"deerbot/runtime/sandbox"
 	"deerbot/store"
 )
@@ -78,6 +79,29 @@ func (b *Bot) interruptPreparation(in *channels.Inbound) {
 		a.prep()
 		a.stopped = true
 	}
+}
+
+// overtaken reports whether a stop waits behind a message whose files would be fetched first.
+func (b *Bot) overtaken(ctx context.Context, in *channels.Inbound, ids []string) (bool, error) {
+	if len(in.Attachments) == 0 && (in.Quote == nil || len(in.Quote.Attachments) == 0) {
+		return false, nil
+	}
+	entries, err := b.store.PendingInbound(ctx, in.Place, 2*maxPending)
+	if err != nil {
+		return false, err
+	}
+	behind := false
+	for _, e := range entries {
+		if contains(ids, e.ID) {
+			behind = true
+			continue
+		}
+		next, err := decodeInbound(e)
+		if behind && err == nil && next.Kind == channels.KindMessage && b.stops(next) && b.mayEnd(in.Sender.ID, next) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // takeStopped reports, once, whether a preparation was stopped.
@@ -361,10 +385,15 @@ func (b *Bot) message(ctx context.Context, a *actor, in *channels.Inbound, ids [
 	a.mu.Lock()
 	a.prep, a.sender, a.stopped = cancel, in.Sender.ID, false
 	a.mu.Unlock()
-	input, err := b.input(prep, in, &conv, ids[0])
-	stopped := prep.Err() != nil && ctx.Err() == nil
+	// A stop that was committed before this looks is found here, a later one finds prep.
+	overtaken, err := b.overtaken(ctx, in, ids)
+	var input []model.Message
+	if err == nil && !overtaken {
+		input, err = b.input(prep, in, &conv, ids[0])
+	}
+	stopped := overtaken || prep.Err() != nil && ctx.Err() == nil
 	a.mu.Lock()
-	a.prep = nil
+	a.prep, a.stopped = nil, a.stopped || overtaken
 	a.mu.Unlock()
 	cancel()
 	if stopped {

@@ -126,9 +126,11 @@ func TestC203C204Canaries(t *testing.T) {
 	w.tg.Fail(telegram.Fault{Method: "getUpdates", Times: 2, Drop: telegram.DropAfter})
 	w.tg.Fail(telegram.Fault{Method: "getUpdates", Code: 500, Description: "Internal Server Error: /bot" + w.tg.Token() + "/getUpdates"})
 	w.tg.Cut()
-	for _, words := range []string{"refuse", "echo the key", "page", "in stream", "hello"} {
-		if words == "hello" {
+	for _, words := range []string{"refuse", "echo the key", "page", "in stream", "hello", "hello again"} {
+		switch words {
+		case "hello":
 			w.tg.Fail(telegram.Fault{Method: "sendMessage", Drop: telegram.DropBefore})
+		case "hello again":
 			w.tg.Fail(telegram.Fault{Method: "sendMessage", Code: 502, Body: "<html>/bot" + w.tg.Token() + "/</html>"})
 		}
 		if _, err := dm.Await(w.ctx(), dm.Say(ann, words).ID, isBot); err != nil {

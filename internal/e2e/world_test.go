@@ -218,9 +218,11 @@ func (w *world) configure() {
 	if limits == "" {
 		limits = "inbound_per_minute: 1000000"
 	}
-	if opts != "" {
-		opts = ", " + opts
+	if !strings.Contains(opts, "answer") {
+		// A machine that stands still for a while must not turn an edit into a new message.
+		opts = strings.TrimPrefix(opts+", answer_new_after: 10m", ", ")
 	}
+	opts = ", " + opts
 	conf := fmt.Sprintf(`data_dir: %s
 log: {level: %s}
 server: {listen: "127.0.0.1:0"}
