@@ -54,6 +54,9 @@ type Capabilities struct {
 	Pace func(Place) Pace
 	// Loopback says that the platform is this process: no call can be lost on the way.
 	Loopback bool
+	// IdempotentSends says that the platform dedupes by key for some minutes: a Send or SendFile whose outcome is unknown
+	// may soon be made again with its key, and is there once.
+	IdempotentSends bool
 }
 
 // Pace limits calls. Zero fields do not limit.

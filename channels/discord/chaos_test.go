@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -137,6 +138,34 @@ func TestRestartAfterTheSessionDied(t *testing.T) {
 	r.c = r.channel(func(c *discord.Config) { c.Memory = mem })
 	r.run()
 	if in := r.next(); in.Text != "while away" {
+		t.Errorf("got %q", in.Text)
+	}
+}
+
+// What was written more than a day ago is not answered any more.
+func TestRestartAfterAWeek(t *testing.T) {
+	mem := &memory{}
+	var mu sync.Mutex
+	now := time.Now()
+	clock := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	change := func(c *discord.Config) { c.Memory, c.Now = mem, clock }
+	r := start(t, wire.Options{Now: clock}, change)
+	r.general.Say(r.ann, "before")
+	r.next()
+	r.stop()
+	r.s.EndSessions()
+	r.general.Say(r.ann, "a week ago")
+	mu.Lock()
+	now = now.Add(7 * 24 * time.Hour)
+	mu.Unlock()
+	r.general.Say(r.ann, "now")
+	r.c = r.channel(change)
+	r.run()
+	if in := r.next(); in.Text != "now" {
 		t.Errorf("got %q", in.Text)
 	}
 }

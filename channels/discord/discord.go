@@ -217,7 +217,7 @@ func (c *Channel) Name() string { return channelName }
 
 // Capabilities implements channels.Channel.
 func (c *Channel) Capabilities() channels.Capabilities {
-	return channels.Capabilities{Dialect: c.dialect, Edits: true, MaxFile: maxUpload, Pace: pace}
+	return channels.Capabilities{Dialect: c.dialect, Edits: true, MaxFile: maxUpload, Pace: pace, IdempotentSends: true}
 }
 
 // pace is what Discord was seen to allow: five calls of a route in five seconds in a channel, sends and edits each, and

@@ -22,7 +22,7 @@ func (l *life) catchUp(ctx context.Context, g *guild) error {
 	}
 	var late []*room
 	for _, r := range append(slices.Clone(g.Channels), g.Threads...) {
-		if r.LastID != "" && newer(r.LastID, l.c.track.after(r.ID, l.missed)) {
+		if r.LastID != "" && newer(r.LastID, l.c.track.after(r.ID, l.missed, l.c.now())) {
 			late = append(late, r)
 		}
 	}
@@ -43,7 +43,7 @@ func (l *life) catchUp(ctx context.Context, g *guild) error {
 // came now. What cannot be read is left.
 func (l *life) fetch(ctx context.Context, channel, guildID string) error {
 	for page := range gapPages {
-		after := l.c.track.after(channel, or(l.missed, "0"))
+		after := l.c.track.after(channel, or(l.missed, "0"), l.c.now())
 		var list []json.RawMessage
 		err := l.try(ctx, "missed messages cannot be fetched: ", func() error {
 			err := l.c.call(ctx, api{

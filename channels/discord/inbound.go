@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"strings"
@@ -238,10 +239,17 @@ func (c *Channel) openThread(ctx context.Context, m *message, r *room, in *chann
 	}
 	const name = "start thread"
 	var t room
-	err := c.call(ctx, api{
-		name: name, method: "POST", path: "/channels/" + m.ChannelID + "/messages/" + m.ID + "/threads",
-		body: map[string]any{"name": threadName(in), "auto_archive_duration": 1440},
-	}, &t)
+	var err error
+	for n := range 3 { // not for long: everybody's messages wait
+		t = room{}
+		err = c.call(ctx, api{
+			name: name, method: "POST", path: "/channels/" + m.ChannelID + "/messages/" + m.ID + "/threads",
+			body: map[string]any{"name": threadName(in), "auto_archive_duration": 1440}, limit: 5 * time.Second,
+		}, &t)
+		if _, again := errors.AsType[*channels.Transient](err); !again || sleep(ctx, c.retryMin<<n) != nil {
+			break
+		}
+	}
 	switch {
 	case err == nil:
 		t.Guild = or(t.Guild, m.GuildID)
@@ -249,10 +257,10 @@ func (c *Channel) openThread(ctx context.Context, m *message, r *room, in *chann
 		in.Place.Topic = m.ID
 	case refused(err, codeThreadExists):
 		in.Place.Topic = m.ID
-	case passing(err):
+	case ctx.Err() != nil || channels.IsFatal(err):
 		return err
 	default: // it stays in the channel
-		if !refused(err, codeUnknownMessage, codeTooManyThreads) {
+		if !passing(err) && !refused(err, codeUnknownMessage, codeTooManyThreads) {
 			c.names.refuse(r.ID)
 		}
 		c.log.Info("no thread is opened for a mention", "channel", r.ID, "error", err.Error())

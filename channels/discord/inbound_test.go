@@ -72,6 +72,23 @@ func TestNoThread(t *testing.T) {
 	}
 }
 
+// Discord does not open threads now: nobody's messages wait for it.
+func TestThreadsAreSlow(t *testing.T) {
+	r := start(t, wire.Options{})
+	for _, f := range []wire.Fault{{Status: 429, RetryAfter: 600}, {Status: 502, Times: 3}} {
+		f.Name = "startThread"
+		r.s.Fail(f)
+		r.general.Say(r.ann, r.me()+" hello")
+		if in := r.next(); in.Place != at(r.general) {
+			t.Errorf("%d: place %+v", f.Status, in.Place)
+		}
+	}
+	m := r.general.Say(r.ann, r.me()+" hello")
+	if in := r.next(); in.Place.Topic != m.ID {
+		t.Errorf("and then: place %+v", in.Place)
+	}
+}
+
 // The answer to opening a thread is lost: it is found on the next try.
 func TestThreadAnswerLost(t *testing.T) {
 	r := start(t, wire.Options{})

@@ -111,7 +111,7 @@ func (t *track) listen(now time.Time) (gap bool) {
 	if t.state.Horizon != "" {
 		return true
 	}
-	t.state.Horizon = strconv.FormatInt(max(0, now.UnixMilli()-1420070400000)<<22, 10)
+	t.state.Horizon = snowflakeAt(now)
 	t.changed = true
 	return false
 }
@@ -157,11 +157,23 @@ func (t *track) forget(channel string) {
 	t.changed = true
 }
 
+// maxGap is how far back messages are fetched: what is older nobody waits for any more.
+const maxGap = 24 * time.Hour
+
 // after is from where a channel is to be read after a gap that began at horizon.
-func (t *track) after(channel, horizon string) string {
+func (t *track) after(channel, horizon string, now time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return or(t.state.Seen[channel], horizon)
+	from := or(t.state.Seen[channel], horizon)
+	if oldest := snowflakeAt(now.Add(-maxGap)); newer(oldest, from) {
+		return oldest
+	}
+	return from
+}
+
+// snowflakeAt is the least id of a time (docs.discord.com/developers/reference#snowflakes).
+func snowflakeAt(t time.Time) string {
+	return strconv.FormatInt(max(0, t.UnixMilli()-1420070400000)<<22, 10)
 }
 
 // directs are the direct messages seen, and the horizon.
