@@ -3,6 +3,7 @@ package cards
 import (
 	"bytes"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -125,7 +126,7 @@ func (s *slackSink) raw(t string) {
 			s.b = append(s.b, "&gt;"...)
 		case '*', '_', '~', '`':
 			inside := bytes.IndexByte(s.have, c) >= 0
-			open := slackEdge(slackLastRune(s.b[s.line:])) && (i+1 == len(t) || t[i+1] != ' ')
+			open := slackMayEdge(slackLastRune(s.b[s.line:])) && (i+1 == len(t) || t[i+1] != ' ')
 			if c == '`' || inside || open {
 				s.lits = append(s.lits, slackLit{at: len(s.b), sure: inside})
 			}
@@ -144,6 +145,9 @@ func slackEdge(r rune) bool {
 	}
 	return r < 0x80 && strings.ContainsRune(`()[]{}"',.:;!?-/|+=*_~>`, r)
 }
+
+// slackMayEdge reports whether Slack might take r for the edge of a word.
+func slackMayEdge(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
 func slackLastRune(b []byte) rune {
 	if len(b) == 0 {
@@ -173,7 +177,7 @@ func (s *slackSink) endLine() {
 		for _, l := range s.lits {
 			at := l.at - s.line
 			c := line[at]
-			need := l.sure || bytes.IndexByte(line[at+1:], c) >= 0 || c == '`' && bytes.IndexByte(line[:at], c) >= 0
+			need := l.sure || slackCloses(line[at+1:], c) || c == '`' && bytes.Count(line, []byte{c}) > 1
 			if !need {
 				continue
 			}
@@ -185,6 +189,20 @@ func (s *slackSink) endLine() {
 			s.b = append(s.b[:s.line], out...)
 		}
 		s.lits = s.lits[:0]
+	}
+}
+
+// slackCloses reports whether the mark c may end somewhere in b.
+func slackCloses(b []byte, c byte) bool {
+	for i := 0; ; i++ {
+		k := bytes.IndexByte(b[i:], c)
+		if k < 0 {
+			return false
+		}
+		i += k
+		if r, _ := utf8.DecodeRune(b[i+1:]); i > 0 && b[i-1] != ' ' && slackMayEdge(r) {
+			return true
+		}
 	}
 }
 

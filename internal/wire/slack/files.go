@@ -84,10 +84,6 @@ func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request, id string) 
 		fault.write(w)
 		return
 	}
-	if r.Header.Get("Authorization") != "" {
-		http.Error(w, "a token was sent to the upload", http.StatusBadRequest)
-		return
-	}
 	var src io.Reader = r.Body
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		mr, err := r.MultipartReader()

@@ -324,7 +324,7 @@ func decode(r *http.Request) (url.Values, string, error) {
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
-	case kind == "application/json":
+	case kind == "application/json" && len(body) > 0:
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(body, &fields); err != nil {
 			return values, token, err
