@@ -406,8 +406,11 @@ func (s *slackSink) pre(_, text, prefix string) {
 		s.endLine()
 		s.b = append(s.b, '\n')
 	}
+	if strings.Contains(text, slackFence) { // no three in a row are left
+		text = strings.ReplaceAll(text, "``", "`"+slackEdgeMark+"`")
+	}
 	s.b = append(s.b, slackFence+"\n"...)
-	s.b = appendHTML(s.b, strings.ReplaceAll(text, slackFence, "``"+slackEdgeMark+"`"))
+	s.b = appendHTML(s.b, text)
 	s.b = append(s.b, "\n"+slackFence...)
 	s.line, s.lits, s.after = len(s.b), s.lits[:0], false
 }

@@ -136,7 +136,7 @@ func TestSlackForms(t *testing.T) {
 		{"nested", "1. a\n   - b\n2. c", "1. a\n   ◦ b\n2. c"},
 		{"quote", "> a\n> b", "> a\n> b"},
 		{"quote of code", "> ```\n> x < y\n> ```", "> `x &lt; y`"},
-		{"code block", "```go\na := `x` // ```\n```", "```\na := `x` // ``\u200b`\n```"},
+		{"code block", "```go\na := `x` // ```\n```", "```\na := `x` // `\u200b``\n```"},
 		{"a mark as text", `\*not bold\*`, "<!date^00000000^{_}|*>not bold*"},
 		{"a lone mark", "2 * 3 ~5 snake_case", "2 * 3 ~5 snake_case"},
 		{"a backtick in code", "`` a`b`c ``", "a<!date^00000000^{_}|`>b<!date^00000000^{_}|`>c"},
