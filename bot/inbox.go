@@ -72,6 +72,9 @@ func (i *inbox) Accept(ctx context.Context, in *channels.Inbound) error {
 	return nil
 }
 
+// Wants reports whether in will be answered.
+func (b *Bot) Wants(in *channels.Inbound) bool { return b.gate(context.Background(), in) }
+
 // gate decides whether an event is for the bot at all. What it drops is never stored.
 func (b *Bot) gate(ctx context.Context, in *channels.Inbound) bool {
 	if in.Sender.Bot {

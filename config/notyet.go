@@ -25,8 +25,6 @@ func (n Notice) String() string { return n.Key + ": " + n.Text }
 // under it differs from its default. The part that builds the feature deletes its row. partial says that the key works,
 // but only with its default value.
 var notYet = []notYetRow{
-	{key: "channels.slack", text: "the Slack channel is not there yet; it stays off."},
-	{key: "channels.discord", text: "the Discord channel is not there yet; it stays off."},
 	{key: "channels.lark", text: "the Lark channel is not there yet; it stays off."},
 	{key: "agent.cost_budget", text: "budgets in money are not there yet; agent.token_budget bounds every run."},
 	{key: "agent.subagents", text: "subagents are not there yet; the agent does everything itself."},

@@ -3,6 +3,7 @@
 //	deerbot [run] [--config FILE]     run the daemon
 //	deerbot config check              validate the configuration
 //	deerbot config schema | example   print its JSON Schema, or a file with every key
+//	deerbot slack manifest            print the app manifest to paste at Slack
 //	deerbot middleware                print the agent's middleware chain
 //	deerbot bench                     measure the whole process against wire-level servers
 //	deerbot version
@@ -24,6 +25,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"deerbot/channels/slack"
 	"deerbot/cmd/deerbot/internal/daemon"
 	"deerbot/config"
 )
@@ -43,6 +45,7 @@ type cli struct {
 
 	Run        struct{}   `cmd:"" default:"1" help:"Run the daemon. The default."`
 	Conf       configTree `cmd:"" name:"config" help:"Look at the configuration."`
+	Slack      slackTree  `cmd:"" help:"What Slack needs."`
 	Middleware struct{}   `cmd:"" help:"Print the agent's middleware chain: order, edges, surfaces, failure policies."`
 	Bench      benchTree  `cmd:"" help:"Measure this machine: start daemons between wire-level servers and print the figures."`
 	Version    struct{}   `cmd:"" help:"Print the version."`
@@ -52,6 +55,12 @@ type configTree struct {
 	Check   struct{} `cmd:"" help:"Validate the configuration and tell what is wrong with it."`
 	Schema  struct{} `cmd:"" help:"Print the JSON Schema of the configuration file."`
 	Example struct{} `cmd:"" help:"Print a configuration file with every key and its default."`
+}
+
+type slackTree struct {
+	Manifest struct {
+		Name string `help:"The bot's name." default:"deer"`
+	} `cmd:"" help:"Print the app manifest to paste at api.slack.com/apps."`
 }
 
 // run is the program without its process: arguments in, exit code out.
@@ -80,6 +89,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return write(stdout, stderr, config.Schema())
 	case "config example":
 		return write(stdout, stderr, config.Example())
+	case "slack manifest":
+		return write(stdout, stderr, slack.Manifest(c.Slack.Manifest.Name))
 	case "middleware":
 		return printMiddleware(stdout, stderr)
 	case "bench":

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"deerbot/bot"
+	"deerbot/channels"
 	"deerbot/config"
 	"deerbot/console"
 	"deerbot/runtime"
@@ -115,7 +116,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (_ *Daemon, err 
 	if err != nil {
 		return nil, err
 	}
-	chans, web, err := buildChannels(cfg, d.store, d.log, opts.Now)
+	chans, web, err := buildChannels(cfg, d.store, d.wants, d.log, opts.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +142,9 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (_ *Daemon, err 
 	}
 	return d, nil
 }
+
+// wants reports whether a message will be answered: what an adapter may ask before it prepares a place for the answer.
+func (d *Daemon) wants(in *channels.Inbound) bool { return d.bot.Wants(in) }
 
 // URL is where the daemon serves, once Run has started to.
 func (d *Daemon) URL() string { return d.server.URL() }

@@ -20,6 +20,8 @@ import (
 
 	"deerbot/cards"
 	"deerbot/channels"
+	"deerbot/channels/discord"
+	"deerbot/channels/slack"
 	"deerbot/channels/telegram"
 	"deerbot/channels/web"
 	"deerbot/config"
@@ -174,7 +176,8 @@ func buildTools(cfg *config.Config) (*toolbox, error) {
 }
 
 // buildChannels makes the active channels. The web chat comes back separately too, to be mounted.
-func buildChannels(cfg *config.Config, s store.Store, log *slog.Logger, now func() time.Time) (list []channels.Channel, chat *web.Channel, err error) {
+// wants tells whether a message will be answered.
+func buildChannels(cfg *config.Config, s store.Store, wants func(*channels.Inbound) bool, log *slog.Logger, now func() time.Time) (list []channels.Channel, chat *web.Channel, err error) {
 	if cfg.Channels.Telegram.Active() {
 		t := cfg.Channels.Telegram
 		ch, err := telegram.New(telegram.Config{
@@ -183,6 +186,28 @@ func buildChannels(cfg *config.Config, s store.Store, log *slog.Logger, now func
 		})
 		if err != nil {
 			return nil, nil, fmt.Errorf("channels.telegram: %w", err)
+		}
+		list = append(list, ch)
+	}
+	if cfg.Channels.Slack.Active() {
+		c := cfg.Channels.Slack
+		ch, err := slack.New(slack.Config{
+			BotToken: c.BotToken.Reveal(), AppToken: c.AppToken.Reveal(), APIURL: c.APIURL, Proxy: c.Proxy.Reveal(),
+			Dialect: cards.Slack(), Log: log.With("channel", "slack"), Now: now,
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("channels.slack: %w", err)
+		}
+		list = append(list, ch)
+	}
+	if cfg.Channels.Discord.Active() {
+		c := cfg.Channels.Discord
+		ch, err := discord.New(discord.Config{
+			Token: c.Token.Reveal(), APIURL: c.APIURL, Proxy: c.Proxy.Reveal(), Dialect: cards.Discord(),
+			ApplicationCommands: c.ApplicationCommands, Wants: wants, Log: log.With("channel", "discord"), Now: now,
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("channels.discord: %w", err)
 		}
 		list = append(list, ch)
 	}
