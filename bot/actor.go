@@ -124,8 +124,7 @@ func (b *Bot) act(ctx context.Context, a *actor) {
 		if ctx.Err() != nil {
 			return
 		}
-		var slow *throttled
-		if errors.As(err, &slow) {
+		if slow, ok := errors.AsType[*throttled](err); ok {
 			if a.await(ctx, slow.wait) != nil {
 				return
 			}
@@ -223,8 +222,7 @@ func (b *Bot) handlePending(ctx context.Context, a *actor) error {
 // handleOrHold handles in. When it is held back for the chat's rate, what must not wait behind it is handled.
 func (b *Bot) handleOrHold(ctx context.Context, a *actor, in *channels.Inbound, ids []string) error {
 	err := b.handle(ctx, a, in, ids)
-	var slow *throttled
-	if errors.As(err, &slow) {
+	if _, ok := errors.AsType[*throttled](err); ok {
 		if uerr := b.handleUrgent(ctx, a); uerr != nil {
 			return uerr
 		}

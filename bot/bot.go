@@ -111,8 +111,12 @@ func New(cfg Config) (*Bot, error) {
 		name string
 		nil  bool
 	}{
-		{"Store", cfg.Store == nil}, {"Runtime", cfg.Runtime == nil}, {"Settings", cfg.Settings == nil},
-		{"Models", cfg.Models == nil}, {"Files", cfg.Files == nil}, {"Log", cfg.Log == nil},
+		{"Store", cfg.Store == nil},
+		{"Runtime", cfg.Runtime == nil},
+		{"Settings", cfg.Settings == nil},
+		{"Models", cfg.Models == nil},
+		{"Files", cfg.Files == nil},
+		{"Log", cfg.Log == nil},
 	} {
 		if f.nil {
 			errs = append(errs, fmt.Errorf("bot: Config.%s is missing", f.name))

@@ -192,8 +192,7 @@ func (f *follower) typing(ctx context.Context, card *liveCard) {
 		defer cancel()
 		if err := t.Typing(call, f.meta.Place); err != nil && ctx.Err() == nil {
 			f.b.log.Debug("no working sign", "chat", f.meta.Place.String(), "err", err)
-			var limited *channels.RateLimited
-			if errors.As(err, &limited) {
+			if limited, ok := errors.AsType[*channels.RateLimited](err); ok {
 				f.b.out.penalize(f.meta.Place, limited)
 			}
 		}
@@ -296,8 +295,7 @@ func (c *liveCard) draw(ctx context.Context) error {
 	} else {
 		err = f.ch.Edit(call, channels.Ref{Place: f.meta.Place, ID: c.id}, m)
 	}
-	var format *channels.BadFormat
-	if errors.As(err, &format) {
+	if _, ok := errors.AsType[*channels.BadFormat](err); ok {
 		m.Body = body.AsPlain()
 		if c.id == "" {
 			err = c.post(call, m)
@@ -365,8 +363,15 @@ func (f *follower) finish(ctx context.Context, card *liveCard) error {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if err == nil && rec.State == store.DeliverySent && len(rec.Parts) > 0 {
+		switch caps := f.ch.Capabilities(); {
+		case err != nil || len(rec.Parts) == 0:
+		case rec.State == store.DeliverySent:
 			card.id = rec.Parts[0].MessageID
+		case rec.State == store.DeliverySending && (caps.Loopback || caps.IdempotentSends):
+			// It may have been posted before its id was recorded. The same key finds it again.
+			if err := card.draw(ctx); err != nil {
+				f.b.log.Info("the card of an earlier process was not found", "run", f.run.ID, "err", err)
+			}
 		}
 	}
 	f.mu.Lock()

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -61,9 +62,7 @@ func (g *gate) penalize(scope string, d time.Duration) {
 func (g *gate) restore(p map[string]time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for scope, until := range p {
-		g.blocked[scope] = until
-	}
+	maps.Copy(g.blocked, p)
 }
 
 // penalty is how long calls to p must wait.

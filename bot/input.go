@@ -90,7 +90,7 @@ func (b *Bot) uploads(ctx context.Context, channel, threadID, dir string, list [
 	if err != nil {
 		return "", err
 	}
-	defer files.Close()
+	defer func() { _ = files.Close() }()
 	fetcher, _ := b.channel(channel).(channels.FileFetcher)
 	var lines []string
 	for _, a := range list {
@@ -121,16 +121,13 @@ type errNotTaken struct{ reason string }
 func (e *errNotTaken) Error() string { return e.reason }
 
 func reasonOf(err error) string {
-	var n *errNotTaken
-	if errors.As(err, &n) {
+	if n, ok := errors.AsType[*errNotTaken](err); ok {
 		return n.reason
 	}
-	var gone *channels.Gone
-	if errors.As(err, &gone) {
+	if _, ok := errors.AsType[*channels.Gone](err); ok {
 		return "it is no longer there"
 	}
-	var long *channels.TooLong
-	if errors.As(err, &long) {
+	if _, ok := errors.AsType[*channels.TooLong](err); ok {
 		return "it is larger than the platform hands out"
 	}
 	return "it could not be fetched"
@@ -173,8 +170,7 @@ func fetchOnce(ctx context.Context, f channels.FileFetcher, files *sandbox.Files
 	defer r.Close()
 	path, n, err := files.SaveUpload(dir, name, r, limit)
 	if err != nil {
-		var pe *sandbox.PathError
-		if errors.As(err, &pe) {
+		if pe, ok := errors.AsType[*sandbox.PathError](err); ok {
 			return "", 0, &errNotTaken{pe.Reason}
 		}
 		return "", 0, &channels.Transient{Err: err}

@@ -289,10 +289,20 @@ func (o *outbox) attempt(ctx context.Context, ch channels.Channel, rec *store.Ou
 		if i == 0 {
 			m.ReplyTo = c.ReplyTo
 		}
-		if part.State == store.DeliveryUnknown && part.MessageID == "" && !ch.Capabilities().Loopback {
-			m.Body = markSecondCopy(m.Body)
+		key := fmt.Sprintf("%s/%d", rec.Key, i)
+		if part.State == store.DeliveryUnknown && part.MessageID == "" {
+			copied, err := o.doubt(ctx, ch, rec, part, key)
+			if err != nil {
+				return err
+			}
+			if part.State == store.DeliverySent {
+				continue
+			}
+			if copied {
+				m.Body = markSecondCopy(m.Body)
+			}
 		}
-		err := o.one(ctx, ch, rec, part, m, fmt.Sprintf("%s/%d", rec.Key, i))
+		err := o.one(ctx, ch, rec, part, m, key)
 		var (
 			long   *channels.TooLong
 			format *channels.BadFormat
@@ -340,6 +350,35 @@ func (o *outbox) attempt(ctx context.Context, ch channels.Channel, rec *store.Ou
 		}
 	}
 	return nil
+}
+
+// dedupeFor is how long after a call a platform with idempotent sends is trusted to know the key.
+const dedupeFor = 2 * time.Minute
+
+// doubt settles what can be settled about a part whose send may or may not have arrived: a platform that can be searched
+// is, and the part is then sent or pending; one that dedupes by key may be called again. copied says that neither is so,
+// and that the next send may make a second copy.
+func (o *outbox) doubt(ctx context.Context, ch channels.Channel, rec *store.Outgoing, part *store.OutgoingPart, key string) (copied bool, err error) {
+	caps := ch.Capabilities()
+	if caps.Loopback || caps.IdempotentSends && o.b.now().Sub(rec.UpdatedAt) < dedupeFor {
+		return false, nil
+	}
+	f, ok := ch.(channels.Finder)
+	if !ok {
+		return true, nil
+	}
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	ref, found, err := f.Find(call, rec.Conversation, key)
+	switch {
+	case err != nil:
+		return false, err
+	case found:
+		part.MessageID, part.State = ref.ID, store.DeliverySent
+	default:
+		part.State = store.DeliveryPending
+	}
+	return false, nil
 }
 
 // one sends or edits one part.

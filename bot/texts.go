@@ -108,7 +108,7 @@ func (o *outbox) resume(rec store.Outgoing) {
 func firstBlock(md string) string {
 	var out []string
 	n := 0
-	for _, line := range strings.Split(md, "\n") {
+	for line := range strings.SplitSeq(md, "\n") {
 		if strings.HasPrefix(strings.TrimSpace(line), "```") || n+len(line) > 1500 {
 			break
 		}

@@ -38,14 +38,18 @@ func exampleCards(lang phrase.Lang) map[string]Card {
 		"tool":        {Title: title, Phase: PhaseTool, Plan: plan, Tools: tools, Hidden: 12, Totals: totals, Elapsed: 250 * time.Second, Buttons: []Button{stop, {Label: "Details", Action: "details:r1"}}},
 		"writing":     {Title: title, Phase: PhaseWriting, Plan: plan, Tools: tools[:1], Answer: answer, Open: true, Totals: Totals{Steps: 1, Tokens: 950, CostUSD: 0.001, Estimated: true}, Elapsed: 3720 * time.Second, Buttons: []Button{stop}},
 		"retry": {Title: title, Phase: PhaseThinking, Notices: []string{
-			sayRehearsal.In(lang), sayResumed.In(lang, 4), sayRetry.In(lang, sayClasses["overload"].In(lang), elapsedText(8*time.Second, lang), 2, 5)}, Elapsed: 30 * time.Second},
+			sayRehearsal.In(lang), sayResumed.In(lang, 4), sayRetry.In(lang, sayClasses["overload"].In(lang), elapsedText(8*time.Second, lang), 2, 5),
+		}, Elapsed: 30 * time.Second},
 		"done":   {Title: title, Phase: PhaseDone, Answer: "The answer.", Totals: totals, Elapsed: 252 * time.Second},
 		"capped": {Title: title, Phase: PhaseCapped, Reasons: []string{reason(store.StopTokenCapped, "2.0M of 2.0M"), reason(store.StopLengthCapped, "")}, Answer: answer, Totals: totals, Elapsed: 252 * time.Second},
-		"stopped": {Title: title, Phase: PhaseStopped, Reasons: []string{reason(store.StopUserStop, "")}, Answer: answer, Totals: totals, Elapsed: 12 * time.Second,
-			Buttons: []Button{{Label: "Retry", Action: "retry:r1"}}},
+		"stopped": {
+			Title: title, Phase: PhaseStopped, Reasons: []string{reason(store.StopUserStop, "")}, Answer: answer, Totals: totals, Elapsed: 12 * time.Second,
+			Buttons: []Button{{Label: "Retry", Action: "retry:r1"}},
+		},
 		"failed": {Title: title, Phase: PhaseFailed, Reasons: []string{reason(store.StopProviderError, "529 overloaded <html>")}, Totals: totals, Elapsed: 12 * time.Second},
 		"subagents": {Title: title, Phase: PhaseTool, Subagents: []SubagentLine{
-			{"runtimes survey", "running", 7, 48_200, 72 * time.Second}, {"market numbers", "ok", 4, 31_000, 54 * time.Second}}, Elapsed: 80 * time.Second},
+			{"runtimes survey", "running", 7, 48_200, 72 * time.Second}, {"market numbers", "ok", 4, 31_000, 54 * time.Second},
+		}, Elapsed: 80 * time.Second},
 	}
 	for k, c := range cards {
 		c.Lang = lang
@@ -130,8 +134,10 @@ func TestCardShowsTheEnd(t *testing.T) {
 
 func TestCardHostileText(t *testing.T) {
 	const bad = "a\u202Eb\x00c\xffd\n\u2066e <b>&"
-	c := Card{Phase: PhaseTool, Title: bad, Notices: []string{bad}, Reasons: []string{bad}, Plan: []PlanItem{{bad, "pending"}},
-		Tools: []ToolLine{{bad, bad, "running", 0}}, Subagents: []SubagentLine{{Name: bad, State: "running"}}, Answer: bad}
+	c := Card{
+		Phase: PhaseTool, Title: bad, Notices: []string{bad}, Reasons: []string{bad}, Plan: []PlanItem{{bad, "pending"}},
+		Tools: []ToolLine{{bad, bad, "running", 0}}, Subagents: []SubagentLine{{Name: bad, State: "running"}}, Answer: bad,
+	}
 	for _, d := range dialects {
 		b := d.Card(c)
 		if _, err := checkBody(d, b); err != nil {

@@ -184,7 +184,7 @@ func TestC015Table(t *testing.T) {
 		t.Errorf("visible %q", visible)
 	}
 	want := displayWidth(strings.Split(visible, "\n")[0])
-	for _, line := range strings.Split(visible, "\n") { // the last column is aligned right
+	for line := range strings.SplitSeq(visible, "\n") { // the last column is aligned right
 		if w := displayWidth(line); w != want {
 			t.Errorf("width %d, want %d: %q", w, want, line)
 		}

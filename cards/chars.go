@@ -72,7 +72,7 @@ func entity(s string) (int, string) {
 			end = j
 			break
 		}
-		if !isAlnum(s[j]) && !(j == 1 && s[j] == '#') {
+		if !isAlnum(s[j]) && (j != 1 || s[j] != '#') {
 			return 0, ""
 		}
 	}

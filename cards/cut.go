@@ -289,11 +289,11 @@ func tailInlines(in []inline, at int) []inline {
 func trimEnd(in []inline) []inline {
 	for len(in) > 0 {
 		last := in[len(in)-1]
-		switch {
-		case last.kind == inBreak:
+		switch last.kind {
+		case inBreak:
 			in = in[:len(in)-1]
 			continue
-		case last.kind == inText:
+		case inText:
 			t := strings.TrimRight(last.text, " \n\t")
 			if t == "" {
 				in = in[:len(in)-1]
@@ -312,11 +312,11 @@ func trimEnd(in []inline) []inline {
 func trimStart(in []inline) []inline {
 	for len(in) > 0 {
 		first := in[0]
-		switch {
-		case first.kind == inBreak:
+		switch first.kind {
+		case inBreak:
 			in = in[1:]
 			continue
-		case first.kind == inText:
+		case inText:
 			t := strings.TrimLeft(first.text, " \n\t")
 			if t == "" {
 				in = in[1:]

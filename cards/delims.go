@@ -1,5 +1,7 @@
 package cards
 
+import "slices"
+
 // bottoms remembers below which delimiter no opener was found, by what the search was for; so no stretch is searched
 // twice in vain.
 type bottoms [3 * 2 * 3]int32
@@ -123,9 +125,9 @@ func (p *inlineParser) tree() []inline {
 		if t.kind == tokDelim && t.n > 0 {
 			p.putText(t.text[:t.n])
 		}
-		for k := len(t.opens) - 1; k >= 0; k-- {
+		for _, v := range slices.Backward(t.opens) {
 			p.flushText()
-			m := t.opens[k]
+			m := v
 			p.frames = append(p.frames, frame{inline{kind: m.kind, href: m.href}, len(p.nodes), len(p.frames) >= maxDepth})
 		}
 		switch t.kind {
@@ -153,9 +155,9 @@ func (p *inlineParser) tree() []inline {
 
 // base is where the children of the innermost frame start.
 func (p *inlineParser) base() int {
-	for i := len(p.frames) - 1; i >= 0; i-- {
-		if !p.frames[i].skip {
-			return p.frames[i].from
+	for _, v := range slices.Backward(p.frames) {
+		if !v.skip {
+			return v.from
 		}
 	}
 	return 0

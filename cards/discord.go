@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -204,11 +205,9 @@ func (w *discordWriter) inlines(in []inline) {
 }
 
 func (w *discordWriter) span(mark string, kids []inline) {
-	for _, m := range w.want {
-		if m == mark {
-			w.inlines(kids)
-			return
-		}
+	if slices.Contains(w.want, mark) {
+		w.inlines(kids)
+		return
 	}
 	w.want = append(w.want, mark)
 	w.inlines(kids)

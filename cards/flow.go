@@ -54,7 +54,7 @@ func (f *flow) blocks(bs []block, list int) {
 }
 
 func (f *flow) gap(a, b *block) {
-	if a.kind != blockHeading && !(b.snug && b.kind != blockPara && b.kind != blockHeading) {
+	if a.kind != blockHeading && (!b.snug || b.kind == blockPara || b.kind == blockHeading) {
 		f.newline(strings.TrimRight(f.prefix, " "))
 	}
 	f.newline(f.prefix)

@@ -2,6 +2,7 @@ package cards
 
 import (
 	"html"
+	"slices"
 	"strings"
 )
 
@@ -174,9 +175,10 @@ func parseTag(s string) (int, *htmlTag) {
 				return i + 1, nil
 			}
 			tag.name = name
-			if name == "a" {
+			switch name {
+			case "a":
 				tag.href = attribute(s[attrs:i], "href")
-			} else if name == "img" {
+			case "img":
 				tag.href, tag.alt = attribute(s[attrs:i], "src"), attribute(s[attrs:i], "alt")
 			}
 			return i + 1, &tag
@@ -221,8 +223,8 @@ func (p *inlineParser) pairTags() {
 		t := &p.toks[i]
 		if t.kind != tokTag {
 			for range t.closes {
-				for k := len(stack) - 1; k >= 0; k-- {
-					last := stack[k]
+				for k, last := range slices.Backward(stack) {
+
 					stack = stack[:k]
 					if last < 0 {
 						break

@@ -332,7 +332,7 @@ scan:
 			if isPunct(r) || !visibleRune(r) {
 				break
 			}
-			if isCJK(r) && (inHost || !isCJK(prev) && strings.IndexRune("/=-_%.#?&+", prev) < 0) {
+			if isCJK(r) && (inHost || !isCJK(prev) && !strings.ContainsRune("/=-_%.#?&+", prev)) {
 				break
 			}
 		}

@@ -230,12 +230,28 @@ func TestRunViewAnyOrder(t *testing.T) {
 		id := rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "id")
 		n := rapid.IntRange(0, 5).Draw(t, "n")
 		bodies := []event.Body{
-			event.RunQueued{Position: n}, event.RunStarted{Resumed: n}, event.RunSteered{}, event.StepStarted{}, event.StepFinished{ToolCalls: n},
-			event.MessageDelta{Text: text}, event.MessageReasoning{Text: text}, event.MessageReset{}, event.MessageCompleted{MessageID: id, Text: text, Final: n > 3},
-			event.ToolStarted{CallID: id, Name: "t", Args: text}, event.ToolProgress{CallID: id}, event.ToolFinished{CallID: id, Unknown: n == 1},
-			event.TodoUpdated{Todos: []event.Todo{{Text: text}}}, event.UsageUpdated{Totals: store.Totals{Steps: n, InputTokens: int64(n)}},
-			event.GuardWarned{Guard: id}, event.GuardStopped{}, event.ModelRetry{Attempt: n}, event.TitleUpdated{Title: text}, event.Gap{}, event.Heartbeat{},
-			event.RunFinished{State: store.RunSuccess}, event.End{State: store.RunError},
+			event.RunQueued{Position: n},
+			event.RunStarted{Resumed: n},
+			event.RunSteered{},
+			event.StepStarted{},
+			event.StepFinished{ToolCalls: n},
+			event.MessageDelta{Text: text},
+			event.MessageReasoning{Text: text},
+			event.MessageReset{},
+			event.MessageCompleted{MessageID: id, Text: text, Final: n > 3},
+			event.ToolStarted{CallID: id, Name: "t", Args: text},
+			event.ToolProgress{CallID: id},
+			event.ToolFinished{CallID: id, Unknown: n == 1},
+			event.TodoUpdated{Todos: []event.Todo{{Text: text}}},
+			event.UsageUpdated{Totals: store.Totals{Steps: n, InputTokens: int64(n)}},
+			event.GuardWarned{Guard: id},
+			event.GuardStopped{},
+			event.ModelRetry{Attempt: n},
+			event.TitleUpdated{Title: text},
+			event.Gap{},
+			event.Heartbeat{},
+			event.RunFinished{State: store.RunSuccess},
+			event.End{State: store.RunError},
 		}
 		return event.Event{At: runStart.Add(time.Duration(n) * time.Second), Step: n, Task: rapid.SampledFrom([]string{"", "", "", "k"}).Draw(t, "task"), Body: rapid.SampledFrom(bodies).Draw(t, "body")}
 	})

@@ -159,7 +159,7 @@ func slackCut(text string, limit int) (head, rest string) {
 
 // slackFenceAt reports whether a block of code is open at a place of text.
 func slackFenceAt(text string, at int) bool {
-	return (strings.Count("\n"+text[:at], "\n"+slackFence))%2 == 1
+	return strings.Count("\n"+text[:at], "\n"+slackFence)%2 == 1
 }
 
 // slackMarks follows the marks of a line.

@@ -1,5 +1,7 @@
 package cards
 
+import "slices"
+
 import "strings"
 
 // split divides bs into parts that each fit the dialect's room. It fills a part with whole blocks; a block that does not
@@ -173,7 +175,7 @@ func (d *dialect) divideKids(kids []block, fits fitter, force bool, with func([]
 	if !ok {
 		return nil, nil, false
 	}
-	return h, append(t[:len(t):len(t)], kids[1:]...), true
+	return h, append(slices.Clip(t), kids[1:]...), true
 }
 
 // longest is the greatest n ≤ limit for which fits(n) holds, fits being monotone.

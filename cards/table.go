@@ -1,5 +1,7 @@
 package cards
 
+import "slices"
+
 import "strings"
 
 // findTable looks for a table among the lines of a paragraph and returns the text before it.
@@ -116,10 +118,8 @@ func (t *table) all() [][][]inline {
 
 func (t *table) visible() bool {
 	for _, row := range t.all() {
-		for _, c := range row {
-			if visibleInlines(c) {
-				return true
-			}
+		if slices.ContainsFunc(row, visibleInlines) {
+			return true
 		}
 	}
 	return false

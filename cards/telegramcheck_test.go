@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,10 +22,8 @@ func checkTelegram(s string) (visible string, err error) {
 	)
 	has := func(names ...string) bool {
 		for _, open := range stack {
-			for _, n := range names {
-				if open == n {
-					return true
-				}
+			if slices.Contains(names, open) {
+				return true
 			}
 		}
 		return false
@@ -164,10 +163,8 @@ func checkWeb(s string) (string, error) {
 				stack = stack[:len(stack)-1]
 			default:
 				if name == "a" {
-					for _, o := range stack {
-						if o == "a" {
-							return "", fmt.Errorf("byte %d: link in a link", i)
-						}
+					if slices.Contains(stack, "a") {
+						return "", fmt.Errorf("byte %d: link in a link", i)
 					}
 				}
 				stack = append(stack, name)

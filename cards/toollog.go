@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"slices"
 	"time"
 
 	"deerbot/runtime/event"
@@ -97,10 +98,10 @@ func (l *toolLog) lines(now time.Time) (out []ToolLine, hidden int) {
 		if len(early) > 0 {
 			var kept []toolCall
 			room := max(MaxToolLines-len(early), 0)
-			for i := len(show) - 1; i >= 0; i-- {
-				if show[i].line.State == "running" || room > 0 {
-					kept = append(kept, show[i])
-					if show[i].line.State != "running" {
+			for _, s := range slices.Backward(show) {
+				if s.line.State == "running" || room > 0 {
+					kept = append(kept, s)
+					if s.line.State != "running" {
 						room--
 					}
 				}

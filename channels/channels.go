@@ -196,6 +196,11 @@ type (
 	ActionAnswerer interface {
 		AnswerAction(ctx context.Context, actionID, notice string) error
 	}
+	// Finder looks for a message of ours that was sent with key: how a send whose answer was lost is told from one that
+	// never arrived.
+	Finder interface {
+		Find(ctx context.Context, to Place, key string) (Ref, bool, error)
+	}
 	// HealthReporter tells how the channel is.
 	HealthReporter interface {
 		Health() Health

@@ -8,36 +8,36 @@ import (
 
 // Errors of adapters, classified once. Each may wrap a cause whose text holds no secret.
 type (
-	// RateLimited: the platform wants no call of this scope before RetryAfter has passed.
+	// RateLimited says: the platform wants no call of this scope before RetryAfter has passed.
 	RateLimited struct {
 		RetryAfter time.Duration
 		Account    bool // the whole account, not only the chat
 		Err        error
 	}
-	// Gone: the message, chat or user is no longer there.
+	// Gone says: the message, chat or user is no longer there.
 	Gone struct {
 		What string // message, chat, topic, user
 		Err  error
 	}
-	// Forbidden: the bot may not do this here.
+	// Forbidden says: the bot may not do this here.
 	Forbidden struct{ Err error }
-	// TooLong: the body is over the platform's limit.
+	// TooLong says: the body is over the platform's limit.
 	TooLong struct{ Err error }
-	// BadFormat: the platform does not accept the formatting; the plain form may pass.
+	// BadFormat says: the platform does not accept the formatting; the plain form may pass.
 	BadFormat struct{ Err error }
-	// Moved: the chat has a new id; the call shall be made again there.
+	// Moved says: the chat has a new id; the call shall be made again there.
 	Moved struct {
 		To  string
 		Err error
 	}
-	// Transient: the same call may succeed later. Sent says that the request may have been carried out.
+	// Transient says: the same call may succeed later. Sent says that the request may have been carried out.
 	Transient struct {
 		MaybeSent bool
 		Err       error
 	}
-	// Fatal: no call of this channel can succeed until the configuration is changed.
+	// Fatal says: no call of this channel can succeed until the configuration is changed.
 	Fatal struct{ Err error }
-	// Refused: this very call was refused and would be again (a bug, or content the platform does not take).
+	// Refused says: this very call was refused and would be again (a bug, or content the platform does not take).
 	Refused struct{ Err error }
 )
 

@@ -118,7 +118,7 @@ func TestNotYet(t *testing.T) {
 		t.Errorf("the defaults: %v", got)
 	}
 	cfg := mustLoad(t, `
-channels: {slack: {bot_token: x, app_token: y}, web: {while_running: steer}, telegram: {while_running: steer}}
+channels: {lark: {app_id: x, app_secret: y}, web: {while_running: steer}, telegram: {while_running: steer}}
 agent:
   subagents: {max_total: 9, queue: 3}
   tools: {approve: [web_fetch]}
@@ -132,7 +132,7 @@ store: {path: x.db}
 		got = append(got, fmt.Sprintf("%s@%d", n.Key, n.Line))
 	}
 	want := []string{
-		"channels.slack@2", "agent.subagents@4", "agent.tools.approve@5", "sandbox.provider@7", "mcp.servers@8",
+		"channels.lark@2", "agent.subagents@4", "agent.tools.approve@5", "sandbox.provider@7", "mcp.servers@8",
 		"channels.web.while_running@2",
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -14,9 +14,9 @@ import (
 func testTooLong(b *bench) {
 	b.start()
 	_, err := b.c.Send(b.ctx(), b.p.DM(), channels.Message{Body: b.p.Long()}, "")
-	wantClass[*channels.TooLong](b, "send", err)
+	_ = wantClass[*channels.TooLong](b, "send", err)
 	ref := b.send(b.p.DM(), b.message("short", ""))
-	wantClass[*channels.TooLong](b, "edit", b.c.Edit(b.ctx(), ref, channels.Message{Body: b.p.Long()}))
+	_ = wantClass[*channels.TooLong](b, "edit", b.c.Edit(b.ctx(), ref, channels.Message{Body: b.p.Long()}))
 }
 
 func testFormat(b *bench) {
@@ -26,12 +26,12 @@ func testFormat(b *bench) {
 	}
 	b.start()
 	_, err := b.c.Send(b.ctx(), b.p.DM(), channels.Message{Body: body}, "")
-	wantClass[*channels.BadFormat](b, "send", err)
+	_ = wantClass[*channels.BadFormat](b, "send", err)
 	ref := b.send(b.p.DM(), channels.Message{Body: body.AsPlain()})
 	if got := b.shown(ref); got.Text != body.Plain {
 		b.Errorf("plain form shown as %q, want %q", got.Text, body.Plain)
 	}
-	wantClass[*channels.BadFormat](b, "edit", b.c.Edit(b.ctx(), ref, channels.Message{Body: body}))
+	_ = wantClass[*channels.BadFormat](b, "edit", b.c.Edit(b.ctx(), ref, channels.Message{Body: body}))
 }
 
 func testGone(b *bench) {
@@ -61,10 +61,10 @@ func testClasses(b *bench) {
 		}
 		b.p.Heal()
 		b.p.Break(Forbidden)
-		wantClass[*channels.Forbidden](b, name, call())
+		_ = wantClass[*channels.Forbidden](b, name, call())
 		b.p.Heal()
 		b.p.Break(ServerError)
-		wantClass[*channels.Transient](b, name, call())
+		_ = wantClass[*channels.Transient](b, name, call())
 		b.p.Heal()
 		b.p.Break(LostAnswer)
 		if e := wantClass[*channels.Transient](b, name, call()); e != nil && !e.MaybeSent {

@@ -64,7 +64,7 @@ type Platform interface {
 	Unacknowledged() int
 }
 
-// Me, as an argument of Mention, is the bot under test.
+// Me as an argument of Mention is the bot under test.
 const Me = "me"
 
 // Say is what somebody writes.

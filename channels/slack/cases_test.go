@@ -124,9 +124,13 @@ func TestC102_ConnectWaitsAsTold(t *testing.T) {
 
 func TestC102_FatalErrorsStop(t *testing.T) {
 	for _, tt := range []struct{ method, code, want string }{
-		{"auth.test", "invalid_auth", "bot_token"}, {"auth.test", "token_revoked", "bot_token"}, {"auth.test", "account_inactive", "bot_token"},
-		{"auth.test", "token_expired", "bot_token"}, {"apps.connections.open", "not_allowed_token_type", "app_token"},
-		{"apps.connections.open", "invalid_auth", "app_token"}, {"apps.connections.open", "missing_scope", "connections:write"},
+		{"auth.test", "invalid_auth", "bot_token"},
+		{"auth.test", "token_revoked", "bot_token"},
+		{"auth.test", "account_inactive", "bot_token"},
+		{"auth.test", "token_expired", "bot_token"},
+		{"apps.connections.open", "not_allowed_token_type", "app_token"},
+		{"apps.connections.open", "invalid_auth", "app_token"},
+		{"apps.connections.open", "missing_scope", "connections:write"},
 	} {
 		r := setup(t, wire.Options{})
 		r.s.Fail(wire.Fault{Method: tt.method, Error: tt.code, Needed: "x", Times: -1})
@@ -269,8 +273,11 @@ func TestSlashCommands(t *testing.T) {
 	r := start(t, wire.Options{})
 	ann, ch := r.s.Person("Ann", "ann"), r.s.Public("team")
 	for _, tt := range []struct{ command, text, want string }{
-		{"/deer", "sum &amp; compare", "sum & compare"}, {"/deer", "", "/help"}, {"/deer-new", "big title", "/new big title"},
-		{"/deer-stop", "", "/stop"}, {"/status", "", "/status"},
+		{"/deer", "sum &amp; compare", "sum & compare"},
+		{"/deer", "", "/help"},
+		{"/deer-new", "big title", "/new big title"},
+		{"/deer-stop", "", "/stop"},
+		{"/status", "", "/status"},
 	} {
 		ch.Command(r.url, ann, tt.command, tt.text)
 		if in := r.next(); in.Text != tt.want || !in.Mentioned || in.Place != at(ch, "") || in.Sender.ID != ann.ID {

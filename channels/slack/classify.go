@@ -50,18 +50,26 @@ var (
 		"two_factor_setup_required": "the account must set up two-factor authentication first",
 		"forbidden_team":            "the app may not be used in this workspace",
 	}
-	transientCodes = []string{"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org",
-		"accesslimited", "failed_for_some_accounts", "external_channel_migrating", "file_update_failed"}
-	goneMessage = []string{"message_not_found", "cant_update_message", "edit_window_closed", "cant_delete_message", "is_inactive",
-		"file_not_found", "file_deleted", "compliance_exports_prevent_deletion", "cant_edit", "streaming_state_conflict"}
+	transientCodes = []string{
+		"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org",
+		"accesslimited", "failed_for_some_accounts", "external_channel_migrating", "file_update_failed",
+	}
+	goneMessage = []string{
+		"message_not_found", "cant_update_message", "edit_window_closed", "cant_delete_message", "is_inactive",
+		"file_not_found", "file_deleted", "compliance_exports_prevent_deletion", "cant_edit", "streaming_state_conflict",
+	}
 	goneTopic = []string{"thread_not_found", "cannot_reply_to_message"}
 	goneChat  = []string{"channel_not_found", "is_archived", "channel_is_archived", "channel_type_not_supported", "team_not_found"}
 	goneUser  = []string{"user_not_found", "user_disabled", "users_not_found", "user_not_visible"}
-	forbidden = []string{"not_in_channel", "missing_scope", "no_permission", "access_denied", "messages_tab_disabled",
+	forbidden = []string{
+		"not_in_channel", "missing_scope", "no_permission", "access_denied", "messages_tab_disabled",
 		"as_user_not_supported", "ekm_access_denied", "user_not_in_channel", "cannot_dm_bot", "method_not_supported_for_channel_type",
-		"not_allowed", "file_upload_size_restricted", "file_uploads_disabled", "file_uploads_except_images_disabled"}
-	badFormat = []string{"invalid_blocks", "invalid_blocks_format", "invalid_attachments", "block_mismatch", "msg_blocks_too_many",
-		"msg_blocks_too_long", "slack_connect_canvas_sharing_blocked", "markdown_text_conflict"}
+		"not_allowed", "file_upload_size_restricted", "file_uploads_disabled", "file_uploads_except_images_disabled",
+	}
+	badFormat = []string{
+		"invalid_blocks", "invalid_blocks_format", "invalid_attachments", "block_mismatch", "msg_blocks_too_many",
+		"msg_blocks_too_long", "slack_connect_canvas_sharing_blocked", "markdown_text_conflict",
+	}
 	tooLong = []string{"msg_too_long", "too_long", "metadata_too_large"}
 )
 

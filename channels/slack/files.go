@@ -127,12 +127,12 @@ func (c *Channel) download(ctx context.Context, address, mime string) (io.ReadCl
 			wait := retryAfter(resp)
 			resp.Body.Close()
 			err := &failure{method: method, text: "HTTP " + strconv.Itoa(code)}
-			switch {
-			case code == http.StatusTooManyRequests:
+			switch code {
+			case http.StatusTooManyRequests:
 				return give(&channels.RateLimited{RetryAfter: max(wait, time.Second), Account: true, Err: err})
-			case code == http.StatusNotFound || code == http.StatusGone:
+			case http.StatusNotFound, http.StatusGone:
 				return give(&channels.Gone{What: "message", Err: err})
-			case code == http.StatusForbidden || code == http.StatusUnauthorized:
+			case http.StatusForbidden, http.StatusUnauthorized:
 				return give(&channels.Forbidden{Err: err})
 			}
 			return give(&channels.Transient{Err: err})
@@ -220,8 +220,7 @@ func (c *Channel) SendFile(ctx context.Context, to channels.Place, f channels.Fi
 
 // unsent is err of a call that leaves nothing to see, whether it was carried out or not.
 func unsent(err error) error {
-	var t *channels.Transient
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*channels.Transient](err); ok {
 		return &channels.Transient{Err: t.Err}
 	}
 	return err
@@ -287,10 +286,10 @@ func (s *counted) Read(p []byte) (int, error) {
 	}
 	n, err := s.r.Read(p)
 	s.left -= int64(n)
-	if err == io.EOF && s.left > 0 {
+	if errors.Is(err, io.EOF) && s.left > 0 {
 		err = errors.New("the file is shorter than its size")
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
 	}
 	return n, err

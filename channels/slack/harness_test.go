@@ -157,20 +157,6 @@ func (r *rig) wait(what string, ok func() bool) {
 	}
 }
 
-// eventually looks at a state of the adapter, which has no event, until ok.
-func (r *rig) eventually(what string, ok func() bool) {
-	r.t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ctx := r.ctx(); !ok(); {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			r.t.Fatalf("waiting for %s; log:\n%s", what, r.log)
-		}
-	}
-}
-
 func at(ch *wire.Channel, topic string) channels.Place {
 	return store.ConversationKey{Channel: "slack", Workspace: wire.TeamID, Chat: ch.ID(), Topic: topic}
 }

@@ -167,8 +167,7 @@ func (c *Channel) Typing(ctx context.Context, to channels.Place) error {
 	}
 	var r *refusal
 	if errors.As(err, &r) && !channels.IsFatal(err) {
-		var limited *channels.RateLimited
-		if !errors.As(err, &limited) {
+		if _, ok := errors.AsType[*channels.RateLimited](err); !ok {
 			return nil // not in this conversation
 		}
 	}

@@ -116,8 +116,7 @@ func (r *runner) run(ctx context.Context) error {
 // pause notes what went wrong and waits. A connection that was taken and dropped at once counts as a failure too, else a
 // server that does so would be called thousands of times a second.
 func (r *runner) pause(ctx context.Context, err error) error {
-	var limited *channels.RateLimited
-	if errors.As(err, &limited) {
+	if limited, ok := errors.AsType[*channels.RateLimited](err); ok {
 		r.c.trouble("slack asks to wait: " + err.Error())
 		return sleep(ctx, limited.RetryAfter)
 	}
@@ -176,7 +175,7 @@ func (r *runner) session(ctx context.Context) error {
 	if err != nil || u.Host == "" || u.Scheme != "wss" && (u.Scheme != "ws" || c.api.Scheme != "http") {
 		return &channels.Transient{Err: c.fail("apps.connections.open", errors.New("the address of the socket is none"))}
 	}
-	conn, resp, err := c.dialer.DialContext(ctx, open.URL, http.Header{"Origin": {"https://api.slack.com"}})
+	conn, resp, err := c.dialer.DialContext(ctx, open.URL, http.Header{"Origin": {"https://api.slack.com"}}) //nolint:bodyclose // the dialer closes it
 	if err != nil {
 		if resp != nil {
 			err = fmt.Errorf("%w (HTTP %d)", err, resp.StatusCode)
@@ -228,7 +227,7 @@ func (r *runner) session(ctx context.Context) error {
 				continue
 			}
 			if env.Reason == "link_disabled" {
-				return &channels.Transient{Err: c.fail("socket", errors.New("Socket Mode was switched off for the app"))}
+				return &channels.Transient{Err: c.fail("socket", errors.New("the app's Socket Mode was switched off"))}
 			}
 			return nil
 		default:

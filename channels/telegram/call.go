@@ -96,8 +96,7 @@ func (f *failure) Unwrap() error { return f.ctx }
 
 // fail makes a failure out of err: its text without URL and secrets.
 func (c *Channel) fail(method string, err error) *failure {
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
 	}
 	f := &failure{method: method, text: c.hide.Replace(err.Error())}

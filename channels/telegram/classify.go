@@ -14,20 +14,30 @@ import (
 // Descriptions by which refusals are told apart. The texts are those of github.com/tdlib/telegram-bot-api
 // (telegram-bot-api/Client.cpp) and of the errors of Telegram's servers it passes on in capitals.
 var (
-	formatTexts = []string{"can't parse entities", "can't parse message text", "can't parse caption", "unsupported parse_mode",
-		"ENTITY_BOUNDS_INVALID", "ENTITIES_TOO_LONG"}
-	longTexts = []string{"message is too long", "text is too long", "caption is too long", "MESSAGE_TOO_LONG",
-		"MEDIA_CAPTION_TOO_LONG"}
-	goneMessageTexts = []string{"message to edit not found", "message can't be edited", "message to delete not found",
+	formatTexts = []string{
+		"can't parse entities", "can't parse message text", "can't parse caption", "unsupported parse_mode",
+		"ENTITY_BOUNDS_INVALID", "ENTITIES_TOO_LONG",
+	}
+	longTexts = []string{
+		"message is too long", "text is too long", "caption is too long", "MESSAGE_TOO_LONG",
+		"MEDIA_CAPTION_TOO_LONG",
+	}
+	goneMessageTexts = []string{
+		"message to edit not found", "message can't be edited", "message to delete not found",
 		"message to react not found", "message to be replied not found", "message identifier is not specified",
-		"MESSAGE_ID_INVALID", "MESSAGE_EDIT_TIME_EXPIRED"}
+		"MESSAGE_ID_INVALID", "MESSAGE_EDIT_TIME_EXPIRED",
+	}
 	goneTopicTexts = []string{"message thread not found", "TOPIC_DELETED", "TOPIC_ID_INVALID"}
-	goneChatTexts  = []string{"chat not found", "PEER_ID_INVALID", "CHANNEL_INVALID", "CHAT_ID_INVALID", "group chat was deleted",
-		"group chat was deactivated"}
+	goneChatTexts  = []string{
+		"chat not found", "PEER_ID_INVALID", "CHANNEL_INVALID", "CHAT_ID_INVALID", "group chat was deleted",
+		"group chat was deactivated",
+	}
 	goneUserTexts  = []string{"user not found", "USER_ID_INVALID", "user is deactivated", "INPUT_USER_DEACTIVATED"}
-	forbiddenTexts = []string{"not enough rights", "have no rights", "need administrator rights", "CHAT_WRITE_FORBIDDEN",
+	forbiddenTexts = []string{
+		"not enough rights", "have no rights", "need administrator rights", "CHAT_WRITE_FORBIDDEN",
 		"CHAT_ADMIN_REQUIRED", "CHAT_RESTRICTED", "CHAT_SEND_", "TOPIC_CLOSED", "bot is not a member", "USER_IS_BLOCKED",
-		"message can't be deleted", "CHAT_FORBIDDEN", "USER_BANNED_IN_CHANNEL"}
+		"message can't be deleted", "CHAT_FORBIDDEN", "USER_BANNED_IN_CHANNEL",
+	}
 )
 
 const (

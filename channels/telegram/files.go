@@ -63,7 +63,7 @@ func (c *Channel) upload(ctx context.Context, method, field string, to channels.
 	}()
 	var out models.MessageID
 	err = c.post(ctx, fileTimeout, method, form.FormDataContentType(), pr, &out)
-	pr.Close() // ends the writer when the request ended before
+	_ = pr.Close() // ends the writer when the request ended before
 	if werr := <-written; err != nil && werr != nil && !errors.Is(werr, io.ErrClosedPipe) && ctx.Err() == nil {
 		// The file itself could not be read: the request was never whole, and would not be again.
 		return channels.Ref{}, &channels.Refused{Err: c.fail(method, werr)}

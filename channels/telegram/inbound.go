@@ -37,9 +37,11 @@ func (c *Channel) read(raw json.RawMessage) (int64, *channels.Inbound) {
 }
 
 // plainFields are those of a message that hold no union types.
-var plainFields = []string{"message_id", "message_thread_id", "from", "sender_chat", "date", "chat", "is_topic_message",
+var plainFields = []string{
+	"message_id", "message_thread_id", "from", "sender_chat", "date", "chat", "is_topic_message",
 	"edit_date", "media_group_id", "text", "entities", "caption", "caption_entities", "photo", "document", "voice", "audio",
-	"video", "video_note", "animation", "migrate_to_chat_id"}
+	"video", "video_note", "animation", "migrate_to_chat_id",
+}
 
 // readPlain decodes an update with the plain fields of its message only.
 func readPlain(raw json.RawMessage) (models.Update, error) {

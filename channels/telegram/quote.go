@@ -13,7 +13,7 @@ import (
 func quoteOf(m *models.Message, me account) *channels.Quote {
 	var q *channels.Quote
 	switch r := m.ReplyToMessage; {
-	case r != nil && r.ForumTopicCreated == nil && !(m.IsTopicMessage && r.ID == m.MessageThreadID):
+	case r != nil && r.ForumTopicCreated == nil && (!m.IsTopicMessage || r.ID != m.MessageThreadID):
 		s := senderOf(r)
 		q = &channels.Quote{
 			MessageID: strconv.Itoa(r.ID), Author: s.Name, FromBot: r.From != nil && r.From.ID == me.id, Text: r.Text,

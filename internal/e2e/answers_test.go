@@ -423,8 +423,11 @@ func TestC059LostConfirmation(t *testing.T) {
 func TestC060TypingFails(t *testing.T) {
 	t.Parallel()
 	for _, f := range []telegram.Fault{
-		{Code: 429, RetryAfter: 2}, {Code: 403, Description: "Forbidden: bot was kicked from the group chat"},
-		{Drop: telegram.DropBefore}, {Delay: 3 * time.Second}, {Code: 502, Body: "<html>"},
+		{Code: 429, RetryAfter: 2},
+		{Code: 403, Description: "Forbidden: bot was kicked from the group chat"},
+		{Drop: telegram.DropBefore},
+		{Delay: 3 * time.Second},
+		{Code: 502, Body: "<html>"},
 	} {
 		t.Run(fmt.Sprint(f.Code, f.Drop, f.Delay), func(t *testing.T) {
 			t.Parallel()

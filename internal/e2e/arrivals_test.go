@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,9 +27,9 @@ func (w *world) asked(words string) int {
 func (w *world) request(text string) *script.Request {
 	w.t.Helper()
 	all := w.llm.Requests()
-	for i := len(all) - 1; i >= 0; i-- {
-		if strings.Contains(all[i].LastUser(), text) {
-			return all[i]
+	for _, a := range slices.Backward(all) {
+		if strings.Contains(a.LastUser(), text) {
+			return a
 		}
 	}
 	w.t.Fatalf("the model was not asked about %q\nlog:\n%s", text, w.p.log)

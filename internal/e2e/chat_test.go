@@ -103,7 +103,7 @@ func TestLongMarkdownAnswer(t *testing.T) {
 	}
 }
 
-// /new forgets, before and after a restart; /status answers; the old thread's words never reach the new one. (C109, C110)
+// /new forgets, before and after a restart; /status answers; the old thread's words never reach the new one. (C109, C110).
 func TestC109NewForgets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, telegram.Options{}, echo)
@@ -182,7 +182,7 @@ func TestTwoChatsAtOnce(t *testing.T) {
 	w.answer(a, sa.ID, "re: slow")
 }
 
-// A storm of 429s: every answer arrives once, no call is made before retry_after has passed. (C040, C041)
+// A storm of 429s: every answer arrives once, no call is made before retry_after has passed. (C040, C041).
 func TestC041RateStorm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, telegram.Options{}, func(r *script.Request) script.Script {
@@ -209,7 +209,7 @@ func TestC041RateStorm(t *testing.T) {
 	}
 }
 
-// An edit refused as not modified is success: one message, no retry. (C037, C038)
+// An edit refused as not modified is success: one message, no retry. (C037, C038).
 func TestC037NotModified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, telegram.Options{}, func(r *script.Request) script.Script {

@@ -30,7 +30,7 @@ func TestC191DisplayName(t *testing.T) {
 	if i := strings.Index(label, "name=") + len("name="); len([]rune(label[i:strings.LastIndex(label, " id=")])) > 90 {
 		t.Errorf("the label is long: %q", label)
 	}
-	for _, line := range strings.Split(r.System, "\n") {
+	for line := range strings.SplitSeq(r.System, "\n") {
 		if strings.HasPrefix(line, "# Rules of the chat") || strings.HasPrefix(line, "</system>") {
 			t.Errorf("the chat's title is a line of the prompt: %q", line)
 		}

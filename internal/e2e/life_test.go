@@ -174,7 +174,10 @@ func TestPollTrouble(t *testing.T) {
 	dm := w.tg.DM(ann)
 	w.answer(dm, dm.Say(ann, "one").ID, "re: one")
 	for i, f := range []telegram.Fault{
-		{Drop: telegram.DropAfter}, {Drop: telegram.DropBefore}, {Code: 502, Body: "<html>502</html>"}, {Code: 429, RetryAfter: 1},
+		{Drop: telegram.DropAfter},
+		{Drop: telegram.DropBefore},
+		{Code: 502, Body: "<html>502</html>"},
+		{Code: 429, RetryAfter: 1},
 		{Code: 401 + 99, Description: "Internal Server Error"},
 	} {
 		f.Method = "getUpdates"

@@ -8,6 +8,8 @@ import (
 
 	"deerbot/cards"
 	"deerbot/channels"
+	"deerbot/channels/discord"
+	"deerbot/channels/slack"
 	"deerbot/channels/telegram"
 	"deerbot/channels/web"
 )
@@ -30,6 +32,7 @@ var abilities = []ability{
 	{"FileFetcher", is[channels.FileFetcher]},
 	{"CommandRegistrar", is[channels.CommandRegistrar]},
 	{"ActionAnswerer", is[channels.ActionAnswerer]},
+	{"Finder", is[channels.Finder]},
 	{"HealthReporter", is[channels.HealthReporter]},
 }
 
@@ -76,11 +79,13 @@ func channelTable(b *strings.Builder, d dirs) error {
 // allChannels makes one of each kind, offline.
 func allChannels(d dirs) ([]channels.Channel, error) {
 	tg, err1 := telegram.New(telegram.Config{Token: "1:none", Dialect: cards.Telegram()})
+	sl, err3 := slack.New(slack.Config{BotToken: "xoxb-none", AppToken: "xapp-none", Dialect: cards.Slack()})
+	dc, err4 := discord.New(discord.Config{Token: "MQ.none.none", Dialect: cards.Discord()})
 	w, err2 := web.New(web.Config{Log: struct{ web.Log }{}, FilesDir: d.scratch, Dialect: cards.Web()})
-	if err := errors.Join(err1, err2); err != nil {
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
-	return []channels.Channel{w, tg}, nil
+	return []channels.Channel{w, tg, sl, dc}, nil
 }
 
 func mark(yes bool) string {

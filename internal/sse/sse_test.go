@@ -166,7 +166,7 @@ func TestSDKDecoders(t *testing.T) {
 	}
 	want := []string{fmt.Sprint("t", len(long)), fmt.Sprint("", len("last"))}
 	var got []string
-	d := openaisse.NewDecoder(response()) //nolint:bodyclose // reads from memory
+	d := openaisse.NewDecoder(response())
 	for d.Next() {
 		got = append(got, fmt.Sprint(d.Event().Type, len(bytes.TrimSpace(d.Event().Data))))
 	}
@@ -174,7 +174,7 @@ func TestSDKDecoders(t *testing.T) {
 		t.Errorf("openai: %v (-want +got):\n%s", d.Err(), diff)
 	}
 	got = nil
-	a := anthropicsse.NewDecoder(response()) //nolint:bodyclose // reads from memory
+	a := anthropicsse.NewDecoder(response())
 	for a.Next() {
 		got = append(got, fmt.Sprint(a.Event().Type, len(bytes.TrimSpace(a.Event().Data))))
 	}

@@ -31,17 +31,17 @@ const (
 func OpenCalls(l *thread.Log) []model.ToolCall {
 	msgs := l.Messages()
 	answered := map[string]bool{}
-	for i := len(msgs) - 1; i >= 0; i-- {
-		switch msgs[i].Role {
+	for _, msg := range slices.Backward(msgs) {
+		switch msg.Role {
 		case model.RoleTool:
-			for _, p := range msgs[i].Parts {
+			for _, p := range msg.Parts {
 				if p.Result != nil {
 					answered[p.Result.CallID] = true
 				}
 			}
 		case model.RoleAssistant:
 			var open []model.ToolCall
-			for _, c := range msgs[i].Calls() {
+			for _, c := range msg.Calls() {
 				if !answered[c.ID] {
 					open = append(open, c)
 				}

@@ -122,8 +122,7 @@ func (t *turn) step(ctx context.Context) (bool, Outcome) {
 			}
 			return true, t.cut(ctx)
 		}
-		var own *HookError
-		if errors.As(err, &own) {
+		if _, ok := errors.AsType[*HookError](err); ok {
 			t.keepPartial()
 			return true, t.fail(ctx, "model", err)
 		}

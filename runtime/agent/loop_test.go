@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func TestCommitFailureEndsTheRun(t *testing.T) {
 	}
 	b = newBench(t, []tools.Tool{returns("act", "acted", &n)}, calls("act"))
 	b.sink.fail = store.ErrFenced
-	if out := b.drive(t.Context()); out.State != "" || out.Err != agent.ErrFenced || n != 0 {
+	if out := b.drive(t.Context()); out.State != "" || !errors.Is(out.Err, agent.ErrFenced) || n != 0 {
 		t.Errorf("fenced: %+v", out)
 	}
 }
@@ -76,16 +77,18 @@ func TestCommitFailureEndsTheRun(t *testing.T) {
 func TestParallelReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var set []tools.Tool
-		for i, d := range []time.Duration{3, 1, 2} {
-			set = append(set, tool{tools.Spec{Name: fmt.Sprint("read", i), ReadOnly: true},
+		for i, d := range []time.Duration{3 * time.Second, time.Second, 2 * time.Second} {
+			set = append(set, tool{
+				tools.Spec{Name: fmt.Sprint("read", i), ReadOnly: true},
 				func(ctx context.Context, env *tools.Env, _ json.RawMessage) (tools.Result, error) {
 					select {
-					case <-time.After(d * time.Second):
+					case <-time.After(d):
 					case <-ctx.Done():
 					}
 					env.State("todos")
 					return tools.Result{Content: fmt.Sprint("result ", i)}, nil
-				}})
+				},
+			})
 		}
 		b := newBench(t, append(set, returns("write", "written", nil)), calls("read0", "read1", "read2", "write", "read0"), say("done"))
 		began := time.Now()
@@ -229,7 +232,7 @@ func TestDrainStopsAtAStep(t *testing.T) {
 		return tools.Result{Content: "ok"}, nil
 	}}
 	b := newBench(t, []tools.Tool{act}, calls("act"))
-	if out := b.loop.Run(t.Context(), b.Run, drain); out.State != "" || out.Err != agent.ErrSuspend {
+	if out := b.loop.Run(t.Context(), b.Run, drain); out.State != "" || !errors.Is(out.Err, agent.ErrSuspend) {
 		t.Errorf("%+v", out)
 	}
 	if b.results()[0].Content != "ok" {

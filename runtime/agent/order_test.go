@@ -93,10 +93,16 @@ func TestNewChainRefuses(t *testing.T) {
 		{"policy", []Middleware{mw(Spec{Name: "a", OnFailure: "shrug"})}, `unknown failure policy "shrug"`},
 		{"phase", []Middleware{mw(Spec{Name: "a", Phase: 9})}, "unknown phase"},
 		{"no hooks", []Middleware{specOnly{Spec{Name: "a"}}}, "no hooks"},
-		{"against the phases", []Middleware{mw(Spec{Name: "a", Phase: PhaseGuard, Before: []string{"b"}}), mw(Spec{Name: "b"})},
-			"it wants a (guard) before b (sanitise)"},
-		{"left to chance", []Middleware{mw(Spec{Name: "a", Mutates: msgs}), mw(Spec{Name: "b", Mutates: msgs})},
-			"a and b both change messages in BeforeModel"},
+		{
+			"against the phases",
+			[]Middleware{mw(Spec{Name: "a", Phase: PhaseGuard, Before: []string{"b"}}), mw(Spec{Name: "b"})},
+			"it wants a (guard) before b (sanitise)",
+		},
+		{
+			"left to chance",
+			[]Middleware{mw(Spec{Name: "a", Mutates: msgs}), mw(Spec{Name: "b", Mutates: msgs})},
+			"a and b both change messages in BeforeModel",
+		},
 		{"direct order", []Middleware{mw(Spec{Name: "a", Mutates: msgs, After: []string{"b"}}), mw(Spec{Name: "b", Mutates: msgs})}, ""},
 		{"transitive order", []Middleware{
 			mw(Spec{Name: "a", Mutates: msgs}), mw(Spec{Name: "m", After: []string{"a"}}), mw(Spec{Name: "b", Mutates: msgs, After: []string{"m"}}),

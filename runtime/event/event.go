@@ -198,29 +198,73 @@ type End struct {
 }
 
 // Kind implementations.
-func (RunQueued) Kind() string         { return KindRunQueued }
-func (RunStarted) Kind() string        { return KindRunStarted }
-func (RunSteered) Kind() string        { return KindRunSteered }
-func (RunFinished) Kind() string       { return KindRunFinished }
-func (StepStarted) Kind() string       { return KindStepStarted }
-func (StepFinished) Kind() string      { return KindStepFinished }
-func (MessageDelta) Kind() string      { return KindMessageDelta }
-func (MessageReasoning) Kind() string  { return KindMessageReasoning }
-func (MessageReset) Kind() string      { return KindMessageReset }
-func (MessageCompleted) Kind() string  { return KindMessageCompleted }
-func (ToolStarted) Kind() string       { return KindToolStarted }
-func (ToolProgress) Kind() string      { return KindToolProgress }
-func (ToolFinished) Kind() string      { return KindToolFinished }
-func (TodoUpdated) Kind() string       { return KindTodoUpdated }
+func (RunQueued) Kind() string { return KindRunQueued }
+
+// Kind implements Body.
+func (RunStarted) Kind() string { return KindRunStarted }
+
+// Kind implements Body.
+func (RunSteered) Kind() string { return KindRunSteered }
+
+// Kind implements Body.
+func (RunFinished) Kind() string { return KindRunFinished }
+
+// Kind implements Body.
+func (StepStarted) Kind() string { return KindStepStarted }
+
+// Kind implements Body.
+func (StepFinished) Kind() string { return KindStepFinished }
+
+// Kind implements Body.
+func (MessageDelta) Kind() string { return KindMessageDelta }
+
+// Kind implements Body.
+func (MessageReasoning) Kind() string { return KindMessageReasoning }
+
+// Kind implements Body.
+func (MessageReset) Kind() string { return KindMessageReset }
+
+// Kind implements Body.
+func (MessageCompleted) Kind() string { return KindMessageCompleted }
+
+// Kind implements Body.
+func (ToolStarted) Kind() string { return KindToolStarted }
+
+// Kind implements Body.
+func (ToolProgress) Kind() string { return KindToolProgress }
+
+// Kind implements Body.
+func (ToolFinished) Kind() string { return KindToolFinished }
+
+// Kind implements Body.
+func (TodoUpdated) Kind() string { return KindTodoUpdated }
+
+// Kind implements Body.
 func (ArtifactPresented) Kind() string { return KindArtifactPresented }
-func (UsageUpdated) Kind() string      { return KindUsageUpdated }
-func (GuardWarned) Kind() string       { return KindGuardWarned }
-func (GuardStopped) Kind() string      { return KindGuardStopped }
-func (ModelRetry) Kind() string        { return KindModelRetry }
-func (TitleUpdated) Kind() string      { return KindTitleUpdated }
-func (Gap) Kind() string               { return KindGap }
-func (Heartbeat) Kind() string         { return KindHeartbeat }
-func (End) Kind() string               { return KindEnd }
+
+// Kind implements Body.
+func (UsageUpdated) Kind() string { return KindUsageUpdated }
+
+// Kind implements Body.
+func (GuardWarned) Kind() string { return KindGuardWarned }
+
+// Kind implements Body.
+func (GuardStopped) Kind() string { return KindGuardStopped }
+
+// Kind implements Body.
+func (ModelRetry) Kind() string { return KindModelRetry }
+
+// Kind implements Body.
+func (TitleUpdated) Kind() string { return KindTitleUpdated }
+
+// Kind implements Body.
+func (Gap) Kind() string { return KindGap }
+
+// Kind implements Body.
+func (Heartbeat) Kind() string { return KindHeartbeat }
+
+// Kind implements Body.
+func (End) Kind() string { return KindEnd }
 
 // Live reports whether b exists in the live stream only, not in the journal.
 func Live(b Body) bool {

@@ -44,11 +44,11 @@ func newTurns(ms []model.Message) *turns {
 	turn := -1
 	for i, m := range ms {
 		for j, p := range m.Parts {
-			switch {
-			case p.Kind == model.PartToolCall:
+			switch p.Kind {
+			case model.PartToolCall:
 				t.calls[i] = append(t.calls[i], openCall{ToolCall: *p.Call})
 				turn = i
-			case p.Kind == model.PartToolResult:
+			case model.PartToolResult:
 				t.results = append(t.results, result{ToolResult: *p.Result, at: i, part: j, turn: turn})
 			}
 		}

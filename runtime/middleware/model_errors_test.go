@@ -150,7 +150,7 @@ func TestRetryAfterTooLong(t *testing.T) {
 func TestForeignErrorsPass(t *testing.T) {
 	c := newCaller(t, Config{})
 	foreign := errors.New("x")
-	if err := c.call(foreign); err != foreign || c.n != 1 {
+	if err := c.call(foreign); !errors.Is(err, foreign) || c.n != 1 {
 		t.Errorf("%d attempts, %v", c.n, err)
 	}
 }

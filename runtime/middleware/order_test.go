@@ -58,9 +58,13 @@ func TestEdgesAreEnough(t *testing.T) {
 		at[e.Name] = i
 	}
 	for _, pair := range [][2]string{
-		{NameOutputBudget, NameToolResultSanitising}, {NameSystemCoalescing, NameDanglingToolCalls},
-		{NameStepBudget, NameFinishReasons}, {NameTokenBudget, NameFinishReasons}, {NameTimeBudget, NameFinishReasons},
-		{NameToolResultSanitising, NameToolErrors}, {NameFinishReasons, NameModelErrors},
+		{NameOutputBudget, NameToolResultSanitising},
+		{NameSystemCoalescing, NameDanglingToolCalls},
+		{NameStepBudget, NameFinishReasons},
+		{NameTokenBudget, NameFinishReasons},
+		{NameTimeBudget, NameFinishReasons},
+		{NameToolResultSanitising, NameToolErrors},
+		{NameFinishReasons, NameModelErrors},
 	} {
 		if at[pair[0]] > at[pair[1]] {
 			t.Errorf("%s stands behind %s", pair[0], pair[1])

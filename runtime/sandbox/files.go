@@ -3,6 +3,7 @@ package sandbox
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -228,7 +229,7 @@ func (f *Files) OpenIn(dir, p string) (*File, error) {
 	if err != nil {
 		return nil, wrap(dir, err)
 	}
-	defer sub.Close()
+	defer func() { _ = sub.Close() }()
 	of, err := openRegular(sub, rest)
 	if err != nil {
 		return nil, wrap(p, notRegular(p, err))
@@ -242,7 +243,7 @@ func (e irregularError) Error() string { return "not a regular file" }
 
 // notRegular words an irregularError, and passes other errors through.
 func notRegular(p string, err error) error {
-	if m, ok := err.(irregularError); ok {
+	if m, ok := errors.AsType[irregularError](err); ok {
 		if fs.FileMode(m).IsDir() {
 			return fault(p, "is a directory", ErrNotRegular)
 		}
@@ -326,7 +327,7 @@ func (f *Files) ReadDir(p string) ([]fs.DirEntry, error) {
 		return nil, fault(p, "is a file, not a directory", nil)
 	}
 	out, err := d.ReadDir(maxEntries)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, wrap(p, err)
 	}
 	slices.SortFunc(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })

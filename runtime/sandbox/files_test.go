@@ -68,8 +68,7 @@ func read(t *testing.T, f *Files, p string) string {
 // checkErr checks that err is a PathError with a cause, and tells nothing about the host.
 func checkErr(t *testing.T, err, want error, host string) {
 	t.Helper()
-	var pe *PathError
-	if !errors.As(err, &pe) {
+	if _, ok := errors.AsType[*PathError](err); !ok {
 		t.Fatalf("got %v (%T), want a *PathError", err, err)
 	}
 	if want != nil && !errors.Is(err, want) {
@@ -318,8 +317,10 @@ func TestReadOnlyMount(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"/mnt", "/mnt/skills", "/mnt/skills/public", "/mnt/skills/public/SKILL.md", "/mnt/user-data",
-		"/mnt/user-data/outputs", "/mnt/user-data/uploads", "/mnt/user-data/workspace"}
+	want := []string{
+		"/mnt", "/mnt/skills", "/mnt/skills/public", "/mnt/skills/public/SKILL.md", "/mnt/user-data",
+		"/mnt/user-data/outputs", "/mnt/user-data/uploads", "/mnt/user-data/workspace",
+	}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Error(diff)
 	}

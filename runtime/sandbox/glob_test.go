@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -44,8 +45,10 @@ func TestPatternMatch(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"", "/", ".", "../x", "a/../b", "[", "a[", "{a", "{a,{b}}", `a\*`, strings.Repeat("x", 513),
-		"{a,b,c,d,e}{a,b,c,d,e}{a,b,c,d,e}"} {
+	for _, bad := range []string{
+		"", "/", ".", "../x", "a/../b", "[", "a[", "{a", "{a,{b}}", `a\*`, strings.Repeat("x", 513),
+		"{a,b,c,d,e}{a,b,c,d,e}{a,b,c,d,e}",
+	} {
 		if _, err := Compile(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
@@ -91,7 +94,7 @@ func TestGlob(t *testing.T) {
 	checkErr(t, err, nil, host)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, _, err := f.Glob(ctx, Workspace, "*", 9, false); err != context.Canceled {
+	if _, _, err := f.Glob(ctx, Workspace, "*", 9, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func (f *Files) SaveNew(dir, name string, r io.Reader, max int64) (virtualPath s
 	pl.path, pl.rel = path.Dir(pl.path), path.Dir(pl.rel)
 	br := bufio.NewReaderSize(r, 4096)
 	head, err := br.Peek(512)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return "", 0, fault(dir, "the file could not be received", err)
 	}
 	name = SafeName(name)

@@ -24,8 +24,10 @@ func TestC206UploadNames(t *testing.T) {
 	for _, p := range tree(t, top) {
 		before[p] = true
 	}
-	names := []string{"../../../AGENTS.md", `..\..\x`, "/etc/cron.d/x", ".", "", "a/b.txt", "con", "x\x00.txt",
-		strings.Repeat("n", 300), "AGENTS.md", "x"}
+	names := []string{
+		"../../../AGENTS.md", `..\..\x`, "/etc/cron.d/x", ".", "", "a/b.txt", "con", "x\x00.txt",
+		strings.Repeat("n", 300), "AGENTS.md", "x",
+	}
 	seen := map[string]bool{}
 	for _, msg := range []string{"om_1", "1718.2231", "../../evil", "", ".", "a/b", "-x", "con"} {
 		for _, name := range names {
@@ -155,12 +157,20 @@ func TestUploadNeverThroughLinks(t *testing.T) {
 
 func TestTypeOf(t *testing.T) {
 	tests := []struct{ name, head, want string }{
-		{"a.md", "# x", "text/markdown"}, {"a.md", "<h1>x</h1>", "text/markdown"}, {"a.csv", "a,b", "text/csv"},
-		{"a.json", "{}", "application/json"}, {"a", "{}", "text/plain"}, {"a.xyz", "x", "text/plain"},
-		{"a.html", "\x89PNG\r\n\x1a\n", "image/png"}, {"a.png", "<html>", "text/html"}, {"a.svg", "<svg", "image/svg+xml"},
+		{"a.md", "# x", "text/markdown"},
+		{"a.md", "<h1>x</h1>", "text/markdown"},
+		{"a.csv", "a,b", "text/csv"},
+		{"a.json", "{}", "application/json"},
+		{"a", "{}", "text/plain"},
+		{"a.xyz", "x", "text/plain"},
+		{"a.html", "\x89PNG\r\n\x1a\n", "image/png"},
+		{"a.png", "<html>", "text/html"},
+		{"a.svg", "<svg", "image/svg+xml"},
 		{"a.docx", "PK\x03\x04", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
-		{"a.txt", "PK\x03\x04", "application/zip"}, {"a.pdf", "%PDF-1.7", "application/pdf"},
-		{"a.txt", "\x00\x01\x02", "application/octet-stream"}, {"a.parquet", "PAR1\x00\x01\x00", "application/vnd.apache.parquet"},
+		{"a.txt", "PK\x03\x04", "application/zip"},
+		{"a.pdf", "%PDF-1.7", "application/pdf"},
+		{"a.txt", "\x00\x01\x02", "application/octet-stream"},
+		{"a.parquet", "PAR1\x00\x01\x00", "application/vnd.apache.parquet"},
 	}
 	for _, tt := range tests {
 		if got := TypeOf(tt.name, []byte(tt.head)); got != tt.want {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"path"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // read are passed over. Walk ends with the context's error when ctx ends.
 func (f *Files) Walk(ctx context.Context, p string, fn func(p string, d fs.DirEntry) error) error {
 	err := f.walk(ctx, p, fn)
-	if err == fs.SkipAll || err == fs.SkipDir {
+	if errors.Is(err, fs.SkipAll) || errors.Is(err, fs.SkipDir) {
 		return nil
 	}
 	return err
@@ -30,8 +31,9 @@ func (f *Files) walk(ctx context.Context, p string, fn func(p string, d fs.DirEn
 		for _, name := range f.children(pl.path) {
 			// A mount that cannot be opened, such as skills that are not there, hides nothing else.
 			child := path.Join(pl.path, name)
-			if err := f.walk(ctx, child, fn); err != nil && err != fs.SkipDir {
-				if pe, ok := err.(*PathError); ok && pe.Path == child {
+			if err := f.walk(ctx, child, fn); err != nil && !errors.Is(err, fs.SkipDir) {
+				pe := &PathError{}
+				if errors.As(err, &pe) {
 					continue
 				}
 				return err

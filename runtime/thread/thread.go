@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"deerbot/runtime/model"
@@ -148,9 +149,7 @@ func (l *Log) Checkpoint(id, runID string, step int, now time.Time) (*store.Chec
 	if (l.depth+1)%SnapshotEvery == 0 {
 		cp.Snapshot = true
 		cp.State = make(map[string]json.RawMessage, len(l.values))
-		for k, v := range l.values {
-			cp.State[k] = v
-		}
+		maps.Copy(cp.State, l.values)
 		return cp, nil
 	}
 	for k := range l.dirty {

@@ -74,7 +74,7 @@ func grep(ctx context.Context, env *Env, args grepArgs) (Result, error) {
 		if fi.Size() > grepFile {
 			return Result{}, fmt.Errorf("%s is larger than 1 MB; read a part of it with read_file", sandbox.Printable(base))
 		}
-		if err := s.file(ctx, base); err != nil && err != fs.SkipAll {
+		if err := s.file(ctx, base); err != nil && !errors.Is(err, fs.SkipAll) {
 			return Result{}, err
 		}
 	} else if err := s.tree(ctx, base); err != nil {

@@ -89,10 +89,10 @@ func ArtifactOf(ctx context.Context, f *sandbox.Files, p string) (store.Artifact
 	if err != nil {
 		return store.Artifact{}, missing(f, p, err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	head := make([]byte, 512)
 	n, err := io.ReadFull(in, head)
-	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return store.Artifact{}, err
 	}
 	if n == 0 {

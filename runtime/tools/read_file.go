@@ -67,10 +67,10 @@ func readFile(ctx context.Context, env *Env, args readFileArgs) (Result, error) 
 	if err != nil {
 		return Result{}, missing(env.Files, args.Path, err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	br := bufio.NewReaderSize(in, 64<<10)
 	head, err := br.Peek(binaryProbe)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return Result{}, err
 	}
 	var src io.Reader = br
@@ -161,7 +161,7 @@ func readPage(ctx context.Context, in io.Reader, start, end int) (page, error) {
 			p.total = line
 			return p, nil
 		}
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return p, err
 		}
 	}

@@ -34,10 +34,10 @@ func strReplace(ctx context.Context, env *Env, args strReplaceArgs) (Result, err
 	if env.Files == nil {
 		return Result{}, errNoFiles
 	}
-	switch {
-	case args.OldStr == "":
+	switch args.OldStr {
+	case "":
 		return Result{}, errors.New("old_str is empty; give the text to replace, or use write_file with append=true to add to the end")
-	case args.OldStr == args.NewStr:
+	case args.NewStr:
 		return Result{}, errors.New("old_str and new_str are the same; nothing was changed")
 	}
 	b, err := env.Files.ReadFile(args.Path, replaceMaxFile)
@@ -104,7 +104,7 @@ func nearestLine(text, s string) string {
 		return ""
 	}
 	words := map[string]bool{}
-	for _, w := range strings.Fields(want) {
+	for w := range strings.FieldsSeq(want) {
 		words[w] = true
 	}
 	best, bestLine, bestScore := 0, "", 0.0

@@ -170,8 +170,7 @@ func TestNewerSchema(t *testing.T) {
 	if err == nil {
 		t.Fatal("opened")
 	}
-	var damaged *DamagedError
-	if errors.As(err, &damaged) {
+	if _, ok := errors.AsType[*DamagedError](err); ok {
 		t.Fatalf("a newer file is not a damaged one: %v", err)
 	}
 }

@@ -171,7 +171,7 @@ func holder(path string) int {
 		return 0
 	}
 	inode := ":" + strconv.FormatUint(st.Ino, 10)
-	for _, line := range strings.Split(string(locks), "\n") {
+	for line := range strings.SplitSeq(string(locks), "\n") {
 		f := strings.Fields(line)
 		if len(f) > 5 && strings.HasSuffix(f[5], inode) {
 			pid, _ := strconv.Atoi(f[4])

@@ -313,12 +313,12 @@ func (s *Store) ThreadRuns(ctx context.Context, threadID string, limit int) (out
 	err = s.view(ctx, "thread runs", func(tx *txn) error {
 		prefix := ofThread(threadID, tagRun)
 		c := tx.Bucket(bThreadOf).Cursor()
-		k, id := c.Seek(join(prefix, num(^uint64(0)))) // behind the newest
-		if k == nil {
-			k, id = c.Last()
-		} else {
-			k, id = c.Prev()
+		behind, _ := c.Seek(join(prefix, num(^uint64(0)))) // behind the newest
+		back := c.Prev
+		if behind == nil {
+			back = c.Last
 		}
+		k, id := back()
 		for ; bytes.HasPrefix(k, prefix) && len(out) < limit; k, id = c.Prev() {
 			r, err := getRun(tx, string(id))
 			if err != nil {

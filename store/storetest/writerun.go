@@ -172,7 +172,10 @@ var writeRunTests = []test{
 	}},
 	{"States", func(v *env) {
 		for _, path := range [][]store.RunState{
-			{store.RunSuccess}, {store.RunError}, {store.RunInterrupted}, {store.RunFinalizing, store.RunSuccess},
+			{store.RunSuccess},
+			{store.RunError},
+			{store.RunInterrupted},
+			{store.RunFinalizing, store.RunSuccess},
 			{store.RunRunning, store.RunFinalizing, store.RunFinalizing, store.RunInterrupted},
 		} {
 			r := v.running()

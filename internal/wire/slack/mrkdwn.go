@@ -314,7 +314,7 @@ func (c *Channel) Messages() []View {
 		}
 		shape, err := ReadMrkdwn(text)
 		if m.plain && m.blocks == nil {
-			shape, err = Shape{}, nil
+			shape = Shape{}
 			shape.Text, err = plainRun(text)
 		}
 		if err != nil {

@@ -31,7 +31,6 @@ func (s *Server) openConnection(r *request) (obj, *apiError) {
 type sock struct {
 	s      *Server
 	conn   *websocket.Conn
-	wmu    sync.Mutex
 	out    chan any
 	done   chan struct{}
 	once   sync.Once
@@ -64,8 +63,10 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	k := &sock{s: s, conn: conn, out: make(chan any, 10_000), done: make(chan struct{})}
 	s.mu.Lock()
 	n := len(s.socks) + 1
-	k.out <- obj{"type": "hello", "num_connections": n, "connection_info": obj{"app_id": AppID},
-		"debug_info": obj{"host": "wire", "approximate_connection_time": 18060}}
+	k.out <- obj{
+		"type": "hello", "num_connections": n, "connection_info": obj{"app_id": AppID},
+		"debug_info": obj{"host": "wire", "approximate_connection_time": 18060},
+	}
 	s.socks = append(s.socks, k)
 	if s.down || s.closed {
 		k.close()

@@ -3,6 +3,7 @@ package slack
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -105,8 +106,8 @@ type message struct {
 }
 
 func (c *Channel) find(ts string) *message {
-	for i := len(c.messages) - 1; i >= 0; i-- {
-		if m := c.messages[i]; m.ts == ts && !m.deleted && m.ephemeral == "" {
+	for _, v := range slices.Backward(c.messages) {
+		if m := v; m.ts == ts && !m.deleted && m.ephemeral == "" {
 			return m
 		}
 	}
@@ -118,7 +119,6 @@ type file struct {
 	id, name, mime, title string
 	data                  []byte
 	size                  int64
-	shared                bool
 	redirect              string // answered instead of the data
 	shares                map[string]string
 	slow                  int // files.info calls until the share shows
@@ -198,9 +198,7 @@ func (c *Channel) Say(u *User, text string, opts ...SayOption) string {
 	c.messages = append(c.messages, m)
 	ev := c.wire(m)
 	ev["type"], ev["channel"], ev["channel_type"], ev["event_ts"] = "message", c.id, c.kind, m.ts
-	for k, v := range o.extra {
-		ev[k] = v
-	}
+	maps.Copy(ev, o.extra)
 	if !c.member {
 		return m.ts
 	}

@@ -45,16 +45,16 @@ func parseHTML(s string) (string, []Entity, error) {
 			if strings.HasPrefix(s[i:], "</") {
 				end := strings.IndexByte(s[i:], '>')
 				if end < 0 {
-					return "", nil, fmt.Errorf("Unclosed end tag at byte offset %d", begin)
+					return "", nil, fmt.Errorf("Unclosed end tag at byte offset %d", begin) //nolint:staticcheck // the words of the real server
 				}
 				name := strings.ToLower(strings.TrimSpace(s[i+2 : i+end]))
 				i += end + 1
 				if len(stack) == 0 {
-					return "", nil, fmt.Errorf("Unexpected end tag at byte offset %d", begin)
+					return "", nil, fmt.Errorf("Unexpected end tag at byte offset %d", begin) //nolint:staticcheck // the words of the real server
 				}
 				top := stack[len(stack)-1]
 				if name != "" && name != top.name {
-					return "", nil, fmt.Errorf("Unmatched end tag at byte offset %d, expected \"</%s>\", found \"</%s>\"", begin, top.name, name)
+					return "", nil, fmt.Errorf("Unmatched end tag at byte offset %d, expected \"</%s>\", found \"</%s>\"", begin, top.name, name) //nolint:staticcheck // the words of the real server
 				}
 				stack = stack[:len(stack)-1]
 				ents = closeTag(ents, stack, top, units, out.String()[top.bytes:])
@@ -78,7 +78,7 @@ func parseHTML(s string) (string, []Entity, error) {
 		}
 	}
 	if len(stack) > 0 {
-		return "", nil, fmt.Errorf("Can't find end tag corresponding to start tag %q", stack[len(stack)-1].name)
+		return "", nil, fmt.Errorf("Can't find end tag corresponding to start tag %q", stack[len(stack)-1].name) //nolint:staticcheck // the words of the real server
 	}
 	return out.String(), sortEntities(ents), nil
 }
@@ -121,7 +121,7 @@ func startTag(s string, i int) (openTag, int, error) {
 	name := strings.ToLower(s[begin+1 : i])
 	kind, ok := tags[name]
 	if !ok {
-		return openTag{}, 0, fmt.Errorf("Unsupported start tag %q at byte offset %d", name, begin)
+		return openTag{}, 0, fmt.Errorf("Unsupported start tag %q at byte offset %d", name, begin) //nolint:staticcheck // the words of the real server
 	}
 	t := openTag{name: name, entity: Entity{Type: kind}}
 	spoiler := false
@@ -152,12 +152,14 @@ func startTag(s string, i int) (openTag, int, error) {
 		}
 	}
 	if name == "span" && !spoiler {
-		return t, 0, fmt.Errorf("Tag \"span\" must have class \"tg-spoiler\" at byte offset %d", begin)
+		return t, 0, fmt.Errorf("Tag \"span\" must have class \"tg-spoiler\" at byte offset %d", begin) //nolint:staticcheck // the words of the real server
 	}
 	return t, i + 1 - begin, nil
 }
 
-func unclosed(begin int) error { return fmt.Errorf("Unclosed start tag at byte offset %d", begin) }
+func unclosed(begin int) error {
+	return fmt.Errorf("Unclosed start tag at byte offset %d", begin) //nolint:staticcheck // the words of the real server
+}
 
 // attribute reads name[=value] at s[i].
 func attribute(s string, i int, tag string, begin int) (key, value string, next int, err error) {
@@ -167,7 +169,7 @@ func attribute(s string, i int, tag string, begin int) (key, value string, next 
 	}
 	key = strings.ToLower(s[i:j])
 	if key == "" {
-		return "", "", 0, fmt.Errorf("Empty attribute name in the tag %q at byte offset %d", tag, begin)
+		return "", "", 0, fmt.Errorf("Empty attribute name in the tag %q at byte offset %d", tag, begin) //nolint:staticcheck // the words of the real server
 	}
 	for j < len(s) && space(s[j]) {
 		j++

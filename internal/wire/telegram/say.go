@@ -65,7 +65,7 @@ func ExternalReply(u *User, fields string) SayOption {
 // AsChat says it in the name of the chat: an anonymous administrator.
 func AsChat(c *Chat) SayOption { return func(s *saying) { w := c.wire; s.sender = &w } }
 
-// Photo, Document, Voice, Audio, Video, VideoNote, Animation and Sticker attach a file; the text becomes its caption.
+// Photo attaches a picture; the text becomes its caption, as with every file.
 func Photo(data []byte) SayOption { return withFile("photo", "", "image/jpeg", data) }
 
 // Document attaches a file with a name.

@@ -309,7 +309,7 @@ func TestControlEndpoints(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		b, _ := io.ReadAll(resp.Body)
-		if resp.StatusCode != 200 {
+		if resp.StatusCode != http.StatusOK {
 			t.Errorf("%s: %d %s", path, resp.StatusCode, b)
 		}
 		return string(b)
@@ -319,7 +319,8 @@ func TestControlEndpoints(t *testing.T) {
 		t.Error("the message did not reach the bot")
 	}
 	c.call("sendMessage", map[string]any{"chat_id": 4711, "text": "welcome", "reply_markup": map[string]any{
-		"inline_keyboard": [][]map[string]string{{{"text": "Go", "callback_data": "go"}}}}})
+		"inline_keyboard": [][]map[string]string{{{"text": "Go", "callback_data": "go"}}},
+	}})
 	resp, err := http.Get(host + "/control/messages?chat=4711&wait=5s")
 	if err != nil {
 		t.Fatal(err)

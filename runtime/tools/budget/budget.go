@@ -60,10 +60,7 @@ func Split(content string, head, tail int) (string, string) {
 	if i := strings.LastIndexByte(content[:h], '\n'); h < len(content) && i+1 > h/2 {
 		h = i + 1
 	}
-	t := backward(content, tail)
-	if t < h {
-		t = h
-	}
+	t := max(backward(content, tail), h)
 	// A beginning snaps forwards: backwards would make the whole longer than allowed.
 	if rest := content[t:]; t > 0 && content[t-1] != '\n' {
 		if i := strings.IndexByte(rest, '\n'); i >= 0 && i+1 < (len(rest)+1)/2 {

@@ -39,7 +39,7 @@ func decode(body io.Reader, encodings []string) ([]byte, error) {
 	case enc[0] == "deflate":
 		br := bufio.NewReader(wire)
 		head, err := br.Peek(2)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, readFault(err)
 		}
 		// By the standard it is zlib; some servers send the bare stream.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -213,12 +214,7 @@ var errorTitles = []string{
 func ErrorTitle(title, host string) bool {
 	known := func(s string) bool {
 		s = letters(s, true)
-		for _, e := range errorTitles {
-			if s == e {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(errorTitles, s)
 	}
 	if known(title) {
 		return true

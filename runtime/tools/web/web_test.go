@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -84,12 +85,6 @@ func newSite(t *testing.T, cfg Config, h http.HandlerFunc) *site {
 	}
 	s.client = c
 	return s
-}
-
-// port is where the server really listens.
-func (s *site) port() string {
-	_, p, _ := net.SplitHostPort(s.Listener.Addr().String())
-	return p
 }
 
 func TestGet(t *testing.T) {
@@ -210,9 +205,7 @@ func TestC196Rebinding(t *testing.T) {
 		"mapped.example":  {{"::ffff:127.0.0.1"}},
 		"private.example": {{"192.168.1.1"}},
 	}
-	for n, a := range tests {
-		s.dns.answers[n] = a
-	}
+	maps.Copy(s.dns.answers, tests)
 	// The first answer is public: the connection goes to it and to nothing else.
 	page, err := s.client.Get(t.Context(), "http://rebind.example/")
 	if err != nil || string(page.Body) != "public" {
@@ -379,8 +372,10 @@ func TestCheckAddr(t *testing.T) {
 			t.Errorf("%s: %v", a, err)
 		}
 	}
-	for _, a := range []string{"1.1.1.1", "8.8.8.8", "93.184.216.34", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1",
-		"198.17.0.1", "198.20.0.1", "223.255.255.255", "2606:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001::1"} {
+	for _, a := range []string{
+		"1.1.1.1", "8.8.8.8", "93.184.216.34", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1",
+		"198.17.0.1", "198.20.0.1", "223.255.255.255", "2606:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001::1",
+	} {
 		if err := CheckAddr(netip.MustParseAddr(a)); err != nil {
 			t.Errorf("%s: %v", a, err)
 		}
@@ -452,10 +447,17 @@ func TestBodies(t *testing.T) {
 		}
 	})
 	tests := []struct{ path, body, err string }{
-		{"/gzip", "packed", ""}, {"/zlib", "packed", ""}, {"/flate", "packed", ""},
-		{"/bomb", "", "larger than 5 MB"}, {"/twice", "", "packed in a way"}, {"/br", "", "packed in a way"},
-		{"/notgzip", "", "packed in a way"}, {"/big", "", "larger than"}, {"/claims", "", "larger than"},
-		{"/short", "", "closed the connection"}, {"/headers", "", "cannot be read"},
+		{"/gzip", "packed", ""},
+		{"/zlib", "packed", ""},
+		{"/flate", "packed", ""},
+		{"/bomb", "", "larger than 5 MB"},
+		{"/twice", "", "packed in a way"},
+		{"/br", "", "packed in a way"},
+		{"/notgzip", "", "packed in a way"},
+		{"/big", "", "larger than"},
+		{"/claims", "", "larger than"},
+		{"/short", "", "closed the connection"},
+		{"/headers", "", "cannot be read"},
 		{"/none", "", "http://ok.example/none answered 404 Not Found"},
 	}
 	for _, tt := range tests {

@@ -92,7 +92,7 @@ func run(ctx context.Context, c cli, in io.Reader, out io.Writer) error {
 	down, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer done()
 	if srv.Shutdown(down) != nil {
-		srv.Close()
+		_ = srv.Close()
 	}
 	<-watched
 	if errors.Is(err, http.ErrServerClosed) {
