@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
+	"golang.org/x/sync/errgroup"
 
 	"deerbot/channels"
 	"deerbot/internal/crash"
@@ -77,10 +78,8 @@ func (p *poller) run(ctx context.Context) error {
 		p.c.well()
 		wait = p.c.poll
 		before := p.next
-		for _, raw := range updates {
-			if err := p.take(ctx, raw); err != nil {
-				return err
-			}
+		if err := p.takeAll(ctx, updates); err != nil {
+			return err
 		}
 		if len(updates) > 0 && p.next == before { // no ids: not a Bot API server
 			if err := sleep(ctx, p.c.retryMax); err != nil {
@@ -156,10 +155,56 @@ func (p *poller) pause(ctx context.Context, err error) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// take hands one update to the inbox until it is accepted, and only then moves the offset.
-func (p *poller) take(ctx context.Context, raw json.RawMessage) error {
-	id, in := p.c.read(raw)
-	for n := 0; in != nil; n++ {
+// takeAtOnce bounds the chats whose updates are handed over side by side: each hand-over waits for a commit, and commits
+// that wait together are made together.
+const takeAtOnce = 64
+
+// takeAll hands a batch to the inbox, each chat's updates in order and the chats side by side, and moves the offset when
+// all of it is accepted. When ctx ends before, the offset stays: what was accepted comes again, and is known then.
+func (p *poller) takeAll(ctx context.Context, updates []json.RawMessage) error {
+	var (
+		chats = map[string][]*channels.Inbound{}
+		order []string
+		next  = p.next
+		moved bool
+	)
+	for _, raw := range updates {
+		id, in := p.c.read(raw)
+		next = max(next, id+1)
+		if in == nil {
+			continue
+		}
+		if chats[in.Place.Chat] == nil {
+			order = append(order, in.Place.Chat)
+		}
+		chats[in.Place.Chat] = append(chats[in.Place.Chat], in)
+		moved = moved || in.Kind == channels.KindMoved
+	}
+	var g errgroup.Group
+	g.SetLimit(takeAtOnce)
+	if moved { // what comes from the new chat must find the old one's conversation there
+		g.SetLimit(1)
+	}
+	for _, chat := range order {
+		g.Go(func() error {
+			for _, in := range chats[chat] {
+				if err := p.take(ctx, in); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	p.next = next
+	return nil
+}
+
+// take hands one event to the inbox until it is accepted.
+func (p *poller) take(ctx context.Context, in *channels.Inbound) error {
+	for n := 0; ; n++ {
 		err := p.inbox.Accept(ctx, in)
 		if err == nil {
 			if n > 0 {
@@ -175,9 +220,6 @@ func (p *poller) take(ctx context.Context, raw json.RawMessage) error {
 		if err := sleep(ctx, d/2+rand.N(d/2+1)); err != nil {
 			return err
 		}
-	}
-	if id >= p.next {
-		p.next = id + 1
 	}
 	return nil
 }

@@ -304,10 +304,16 @@ func latency(ctx context.Context, o Options) ([]Figure, error) {
 	if _, err := r.start(ctx); err != nil {
 		return nil, err
 	}
-	u := r.tg.Person("Bench", "bench")
-	dm := r.tg.DM(u)
-	var in, out []time.Duration
+	var (
+		u       *telegram.User
+		dm      *telegram.Chat
+		in, out []time.Duration
+	)
 	for i := range o.Turns + 20 {
+		if i%10 == 0 { // a conversation's length is not what is measured
+			u = r.tg.Person(fmt.Sprint("Bench ", i), "")
+			dm = r.tg.DM(u)
+		}
 		said := time.Now()
 		m := dm.Say(u, fmt.Sprintf("message %d", i))
 		if _, err := dm.Await(ctx, m.ID, func(m telegram.Message) bool { return m.Bot }); err != nil {
