@@ -67,10 +67,10 @@ func bare(err error) string {
 }
 
 func TestPace(t *testing.T) {
-	if p := pace(channels.Place{Chat: "5"}); p.Gap != time.Second || p.PerMinute != 0 || p.PerSecond != 30 {
+	if p := pace(channels.Place{Chat: "5"}); p.Gap != 1080*time.Millisecond || p.PerMinute != 0 || p.PerSecond != 30 {
 		t.Errorf("private: %+v", p)
 	}
-	if p := pace(channels.Place{Chat: "-5"}); p.Gap != 3*time.Second || p.PerMinute != 20 || p.PerSecond != 30 {
+	if p := pace(channels.Place{Chat: "-5"}); p.Gap != 3100*time.Millisecond || p.PerMinute != 20 || p.PerSecond != 30 {
 		t.Errorf("group: %+v", p)
 	}
 }

@@ -120,7 +120,7 @@ func paceText(c channels.Channel, chat string) string {
 		out = append(out, fmt.Sprintf("%d a minute", p.PerMinute))
 	}
 	if p.PerSecond > 0 {
-		out = append(out, fmt.Sprintf("%g a second over all chats", p.PerSecond))
+		out = append(out, fmt.Sprintf("%.3g a second over all chats", p.PerSecond))
 	}
 	return strings.Join(out, ", ")
 }
