@@ -383,7 +383,11 @@ func (o *outbox) doubt(ctx context.Context, ch channels.Channel, rec *store.Outg
 
 // one sends or edits one part.
 func (o *outbox) one(ctx context.Context, ch channels.Channel, rec *store.Outgoing, part *store.OutgoingPart, m channels.Message, key string) error {
-	if err := o.gate.waitFinal(ctx, rec.Conversation, paceOf(ch, rec.Conversation)); err != nil {
+	wait := o.gate.waitFinal
+	if part != &rec.Parts[0] {
+		wait = o.gate.waitEdit // the first part of an answer goes at once; the others keep to the platform's pace
+	}
+	if err := wait(ctx, rec.Conversation, paceOf(ch, rec.Conversation)); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

@@ -458,11 +458,24 @@ func staleness(ctx context.Context, o Options) ([]Figure, error) {
 	u := r.tg.Person("Bench", "bench")
 	dm := r.tg.DM(u)
 	m := dm.Say(u, "stream")
+	var ended time.Time
+	if err := r.tg.WaitFor(ctx, func() bool { n, _ := r.llm.Count(); return n > 0 }); err != nil {
+		return nil, err
+	}
+	over := make(chan struct{})
+	go func() { // ends with the model's answer
+		defer close(over)
+		r.llm.Wait()
+		ended = time.Now()
+	}()
 	if _, err := dm.Await(ctx, m.ID, func(m telegram.Message) bool {
 		return m.Bot && strings.Contains(m.Text, fmt.Sprintf("w%05d", tokens-1))
 	}); err != nil {
 		return nil, err
 	}
+	// The model's timers run late by a little each: a token was made when its share of the true length had passed.
+	<-over
+	length := ended.Sub(began)
 	word := regexp.MustCompile(`w(\d{5})`)
 	var last time.Time
 	shown := -1
@@ -471,9 +484,12 @@ func staleness(ctx context.Context, o Options) ([]Figure, error) {
 		if c.Code != 200 || (c.Method != "sendMessage" && c.Method != "editMessageText") {
 			continue
 		}
+		if c.At.After(ended) {
+			break // all is said: nothing can be stale any more
+		}
 		if shown >= 0 {
 			// Age of the text shown from last until now: it grows from a to b.
-			made := began.Add(time.Duration(shown+1) * time.Second / perSecond)
+			made := began.Add(time.Duration(float64(length) * float64(shown+1) / float64(tokens)))
 			a, b := last.Sub(made).Seconds(), c.At.Sub(made).Seconds()
 			area += (a + b) / 2 * c.At.Sub(last).Seconds()
 			span += c.At.Sub(last).Seconds()
